@@ -57,7 +57,7 @@ HELP: Final[Mapping[str, CommandHelp]] = {
     "service": CommandHelp(NIGHTLY, "fairaudit service", "service.md"),
     "status": CommandHelp(NIGHTLY, "fairaudit status --check", "service.md"),
     "sql": CommandHelp(KEEP, 'fairaudit sql "SELECT * FROM verdicts"', "sql.md"),
-    "refused": CommandHelp(KEEP, "fairaudit refused", "logs.md"),
+    "refused": CommandHelp(KEEP, "fairaudit refused", "service.md"),
     "verify": CommandHelp(KEEP, "fairaudit verify fairaudit-out/report.html", "report.md"),
     "archive": CommandHelp(KEEP, "fairaudit archive", "service.md"),
     "backup": CommandHelp(KEEP, "fairaudit backup store.tar", "service.md"),

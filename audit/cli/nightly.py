@@ -53,10 +53,7 @@ def report(
     if whose := opt.owners(user, account):
         from audit.oneoff.owners import from_published
 
-        for page in from_published(
-            opt.configuration(config), config.parent, whose, cluster, period
-        ):
-            show(page)
+        show(*from_published(opt.configuration(config), config.parent, whose, cluster, period))
         return
     if cluster is not None:
         raise UsageError("--cluster requires --user or --account")
@@ -75,20 +72,13 @@ def _stages(
         night = by_hand(site, now, period, progress.say, progress.update, stages)
     warn(night.warnings)
     if not quiet:
-        for line in (
-            *night.read,
-            *(f"computed {period}" for period in night.computed),
-            *night.reports,
-            *(f"sent {mail}" for mail in night.sent),
-        ):
-            show(line)
+        show(*night.read, *(f"computed {period}" for period in night.computed))
+        show(*night.reports, *(f"sent {mail}" for mail in night.sent))
         if "publish" in stages:
             database = site.config.output.database
             show(f"published {database}" if night.published else "nothing to publish")
-    for exceeded in night.exceeded:
-        say(f"failure by configuration: {exceeded}")
-    for failure in night.failures:
-        say(f"fairaudit: {failure}")
+    say(*(f"failure by configuration: {exceeded}" for exceeded in night.exceeded))
+    say(*(f"fairaudit: {failure}" for failure in night.failures))
     if night.failures or night.exceeded:
         raise Exit(night.exit_code if night.failures else 1)
 
@@ -125,8 +115,7 @@ def status(
     if form is AnswerFormat.json:
         print(json_answers.written(replace(runs, runs=runs.runs[:rows])), end="")
     else:
-        for line in status.lines(runs, rows):
-            show(line)
+        show(*status.lines(runs, rows))
     if check and any(cluster.problem for cluster in runs.clusters):
         raise Exit(1)
 
@@ -169,17 +158,11 @@ def erase(
         f"{done.token} replaces the name in {done.records:,} records, {done.lines:,} refused lines "
         f"and {done.months:,} archived months"
     )
-    for page in done.night.reports:
-        show(page)
-    show(f"published {site.database}")
-    for file in done.removed:
-        show(f"removed {file}: its figures are no longer in the store")
+    show(*done.night.reports, f"published {site.database}")
+    show(*(f"removed {file}: its figures are no longer in the store" for file in done.removed))
     warn(f"the {kind} of this name has jobs of others, and stays" for kind in done.shared)
-    show("not reached:")
-    for place in erasing.beyond(site, config, user):
-        show(f"  {place}")
-    for failure in done.night.failures:
-        say(f"fairaudit: {failure}; 'fairaudit run' tries again")
+    show("not reached:", *(f"  {place}" for place in erasing.beyond(site, config, user)))
+    say(*(f"fairaudit: {failure}; 'fairaudit run' tries again" for failure in done.night.failures))
     if done.night.failures:
         raise Exit(done.night.exit_code)
 
@@ -197,8 +180,7 @@ def archive(
 
     site = opt.site(config)
     if back is None:
-        for line in archiving.listed(site, cluster) or ["nothing is archived"]:
-            show(line)
+        show(*(archiving.listed(site, cluster) or ["nothing is archived"]))
         return
     if cluster is None:
         if len(site.config.clusters) != 1:
@@ -232,13 +214,11 @@ def deliver(
     if unknown and not failed:
         raise UsageError("--unknown requires --failed: it may send a mail twice")
     outcome = delivery.by_hand(site, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say)
-    for mail in outcome.sent:
-        show(f"sent {mail}")
-    for mail in outcome.due if dry_run else ():
-        show(f"would send {mail}")
+    show(*(f"sent {mail}" for mail in outcome.sent))
+    if dry_run:
+        show(*(f"would send {mail}" for mail in outcome.due))
     if not (outcome.sent or outcome.due or outcome.failures):
         print("nothing to send")
-    for failure in outcome.failures:
-        say(f"fairaudit: {failure}")
+    say(*(f"fairaudit: {failure}" for failure in outcome.failures))
     if outcome.failures:
         raise Exit(max(failure.exit_code for failure in outcome.failures))

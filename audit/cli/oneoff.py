@@ -25,7 +25,6 @@ ADVICE_S = 10
 
 Seconds = partial(opt.Count, metavar="SECONDS")
 
-
 CHANGES = opt.RULES | opt.options(
     targets=opt.optional(str, "New target shares of users or accounts.", metavar="NAME=SHARE,…"),
     weight=opt.optional(list[str], "New weight in Slurm's priority.", metavar="FACTOR=N"),
@@ -157,8 +156,7 @@ def audit(
     if form is AnswerFormat.json:
         print(json_answers.written(outcome), end="")
     else:
-        for line in outcome.summary:
-            show(line)
+        show(*outcome.summary)
     if outcome.missing:
         raise Exit(max(error.exit_code for _, error in outcome.missing))
     if outcome.fails:
@@ -250,8 +248,7 @@ class Given:
                 warned=lambda text: progress.say(f"warning: {text}"),
                 found=found.append,
             )
-        for line in (*found, *files):
-            show(line)
+        show(*found, *files)
 
 
 OfStudy: TypeAlias = Annotated[Given, opt.OptionGroup.of(opt.grouped(Given))]

@@ -129,9 +129,9 @@ def gone(flag: str) -> Any:
     return Option(flag, hidden=True, callback=refuse)
 
 
-def file(text: str) -> Any:
-    """Return the annotation of an option that names a file."""
-    return optional(Path, text, metavar="FILE")
+def file(text: str, kind: Any = Path) -> Any:
+    """Return the annotation of an option that names a file; ``list[Path]``: several."""
+    return optional(kind, text, metavar="FILE")
 
 
 class SiteOptions(NamedTuple):
@@ -188,17 +188,11 @@ NODE_FILES = options(
     qmgr=file("Output of qmgr -c 'print server': limits of PBS."),
 )
 EVIDENCE_FILES = options(
-    squeue=optional(
-        list[Path], "Samples of squeue, each below a line with its time.", metavar="FILE"
-    ),
-    sprio=optional(
-        list[Path], "Samples of 'sprio -l', each below a line with its time.", metavar="FILE"
-    ),
-    ctld_log=optional(list[Path], "Log of slurmctld (slurmctld.log).", metavar="FILE"),
-    pbs_log=optional(list[Path], "A file of PBS's sched_logs or server_logs.", metavar="FILE"),
-    ge_schedule=optional(
-        list[Path], "Grid Engine's file schedule (params MONITOR=1).", metavar="FILE"
-    ),
+    squeue=file("Samples of squeue, each below a line with its time.", list[Path]),
+    sprio=file("Samples of 'sprio -l', each below a line with its time.", list[Path]),
+    ctld_log=file("Log of slurmctld (slurmctld.log).", list[Path]),
+    pbs_log=file("A file of PBS's sched_logs or server_logs.", list[Path]),
+    ge_schedule=file("Grid Engine's file schedule (params MONITOR=1).", list[Path]),
 )
 """Output of schedulers about jobs and nodes at instants; each option may be repeated."""
 
@@ -228,14 +222,6 @@ def taken(given: dict[str, Any], options: Iterable[str]) -> dict[str, Any]:
     return {name: given.pop(name) for name in options}
 
 
-def request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
-    """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
-    from audit.pipeline.opening import LogRequest
-
-    how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
-    return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
-
-
 def node_files(**files: Path | None) -> Any:
     """Return the files about nodes and limits (``cluster.declared.NodeFiles``)."""
     from audit.cluster.declared import NodeFiles
@@ -243,12 +229,16 @@ def node_files(**files: Path | None) -> Any:
     return NodeFiles(**files)
 
 
-def _request_with_nodes(**given: Any) -> Any:
+def _request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
+    """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
     from audit.ingest import evidence
+    from audit.pipeline.opening import LogRequest
 
-    files = node_files(**taken(given, NODE_FILES))
-    samples = evidence.given(**taken(given, EVIDENCE_FILES))
-    return request(files=files, evidence=samples, **given)
+    how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
+    if given.keys() >= _ABOUT_NODES.keys():
+        given["files"] = node_files(**taken(given, NODE_FILES))
+        given["evidence"] = evidence.given(**taken(given, EVIDENCE_FILES))
+    return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
 
 
 _OF_LOGS = {
@@ -265,21 +255,21 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> OptionGroup:
+_ABOUT_NODES = {**NODE_FILES, **EVIDENCE_FILES}
+
+
+def _of_logs(text: str, files: Mapping[str, Any], **default: Any) -> OptionGroup:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
-    if with_nodes:
-        files = {**NODE_FILES, **EVIDENCE_FILES}
-        return OptionGroup(_request_with_nodes, {"logs": logs, **_OF_LOGS, **files})
-    return OptionGroup(request, {"logs": logs, **_OF_LOGS})
+    return OptionGroup(_request, {"logs": logs, **_OF_LOGS, **files})
 
 
 _LOGS = "Accounting logs, or folders of them; they may be compressed."
 _SOME_LOGS = "Accounting logs, or folders of them; default: the database."
-OfLogs: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS)]
-OfLogsAndNodes: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, with_nodes=True)]
+OfLogs: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, {})]
+OfLogsAndNodes: TypeAlias = Annotated["LogRequest", _of_logs(_LOGS, _ABOUT_NODES)]
 OfSomeLogsAndNodes: TypeAlias = Annotated[
-    "LogRequest", _of_logs(_SOME_LOGS, with_nodes=True, default=None)
+    "LogRequest", _of_logs(_SOME_LOGS, _ABOUT_NODES, default=None)
 ]
 
 
@@ -353,21 +343,22 @@ at_work = Progress
 """Shows the progress of long work in a ``with`` block."""
 
 
-def show(result: object) -> None:
-    """Print one line of the result."""
-    print(printable_lines(str(result)))
+def show(*lines: object) -> None:
+    """Print lines of the result."""
+    for line in lines:
+        print(printable_lines(str(line)))
 
 
-def say(text: str) -> None:
-    """Print a line on stderr."""
-    with suppress(OSError):  # the exit code matters more than a full disk here
-        print(printable_lines(text), file=sys.stderr)
+def say(*lines: str) -> None:
+    """Print lines on stderr."""
+    for line in lines:
+        with suppress(OSError):  # the exit code matters more than a full disk here
+            print(printable_lines(line), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:
     """Print warnings on stderr."""
-    for warning in warnings:
-        say(f"warning: {warning}")
+    say(*(f"warning: {warning}" for warning in warnings))
 
 
 def passed(flag: str, file: Path, default: Path | None = None) -> str:

@@ -46,9 +46,7 @@ OfSshare: TypeAlias = Annotated[
     opt.OptionGroup(
         _request,
         opt.options(
-            sacct=opt.optional(
-                list[Path], "Output of 'sacct -X -D -P'; default: the database.", metavar="FILE"
-            )
+            sacct=opt.file("Output of 'sacct -X -D -P'; default: the database.", list[Path])
         )
         | opt.SLURM_FILES
         | opt.options(
@@ -117,16 +115,13 @@ def sshare(
             lines, facts, warnings = explained.explain(
                 request, question, site.config, site.folder, progress.update
             )
-        for fact in facts:
-            say(fact)
+        say(*facts)
         warn(warnings)
-        for line in lines:
-            show(line)
+        show(*lines)
         return
     with at_work() as progress:
         outcome = recompute.recompute(request, site.config, site.folder, progress.update)
-    for fact in outcome.facts:
-        say(fact)
+    say(*outcome.facts)
     warn(outcome.warnings)
     write = recompute.psv if form is ShareFormat.psv else recompute.comma_separated
     sys.stdout.write(write(outcome))
@@ -244,8 +239,6 @@ def when(
         print(json_answers.written(answer), end="")
     elif shape is not None and isinstance(answer, before.BeforeAnswer):
         compared = list(dict.fromkeys(text.partition("=")[0] for text in shape[1]))
-        for line in before.lines(answer, asked, compared):
-            show(line)
+        show(*before.lines(answer, asked, compared))
     elif isinstance(answer, predicted.WhenAnswer):
-        for sentence in predicted.lines(answer, user):
-            show(sentence)
+        show(*predicted.lines(answer, user))

@@ -126,8 +126,7 @@ def _written(draft: Draft) -> str:
     """Print where values are from, and return the text of config.toml."""
     from audit.setup import init as initial
 
-    for fact in draft.facts:
-        say(described(fact))
+    say(*map(described, draft.facts))
     warn(fact.warning for fact in draft.facts if fact.warning)
     return initial.write(draft)
 
@@ -137,8 +136,7 @@ def _answers(plan: CommandPlan, folder: Path, *, yes: bool) -> SlurmOutput:
     from audit.setup import asking
 
     say("These commands only read, and their output stays on this machine:")
-    for query in plan.queries:
-        say(f"  {query.shown}")
+    say(*(f"  {query.shown}" for query in plan.queries))
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("init --slurm: nothing was run; --yes runs these commands")

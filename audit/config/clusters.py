@@ -235,7 +235,8 @@ class OriginConfig(ConfigSection):
     """Files, or a command, that a run reads."""
 
     section: ClassVar[str]
-    """Its section."""
+    what: ClassVar[str] = "a source"
+    """Its section, and its name in messages."""
     files: str | None = None
     command: tuple[str, ...] | None = None
     timeout_s: int = Field(default=600, ge=1)
@@ -249,22 +250,13 @@ class OriginConfig(ConfigSection):
             raise ValueError("a command needs at least a program")
         return self
 
-    @property
-    def what(self) -> str:
-        """Its name in messages."""
-        return "a source"
-
 
 class EvidenceConfig(OriginConfig):
     """Where samples and logs of the scheduler come from."""
 
     section: ClassVar[str] = "clusters.evidence"
+    what: ClassVar[str] = "evidence"
     kind: Annotated[EvidenceKind, Field(strict=False)]
-
-    @property
-    def what(self) -> str:
-        """Its name in messages."""
-        return "evidence"
 
 
 class SourceConfig(OriginConfig):

@@ -1,10 +1,25 @@
 """Faults of TOML files in words: their key path, what is wrong, and the nearest valid key."""
 
 import difflib
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+
+from audit.errors import ConfigError
+from audit.words import plural
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+def validated(root: type[Section], content: Mapping[str, Any], where: str) -> Section:
+    """Return the section of a file; ConfigError lists all that is wrong by key path."""
+    try:
+        return root.model_validate(tuples(content))
+    except ValidationError as error:
+        lines = [f"  {in_words(dict(item), root)}" for item in error.errors()]
+        # without its cause, which repeats the input, perhaps a password in the wrong place
+        raise ConfigError(f"{where}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None
 
 
 def tuples(value: Any) -> Any:

@@ -5,17 +5,17 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from audit.config.clusters import Cluster
 from audit.config.compute import Compute
-from audit.config.faults import in_words, tuples
+from audit.config.faults import validated
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed
 from audit.config.sections import ConfigSection, MemoryAmount
 from audit.errors import ConfigError
 from audit.registry import gone
 from audit.registry.measures import SUMMARY
-from audit.words import ARCHIVE, plural
+from audit.words import ARCHIVE
 
 
 class Metrics(ConfigSection):
@@ -219,9 +219,4 @@ def load(path: Path) -> Config:
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    try:
-        return Config.model_validate(tuples(content))
-    except ValidationError as error:
-        lines = [f"  {in_words(dict(item), Config)}" for item in error.errors()]
-        # without its cause, which repeats the input, perhaps a password in the wrong place
-        raise ConfigError(f"{path}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None
+    return validated(Config, content, str(path))

@@ -13,7 +13,6 @@ BYTES: Final[dict[str, int]] = {
 }
 """Units of memory, and their size in bytes."""
 
-
 LARGEST: Final = 1 << 62
 """The greatest whole number, within int64; amounts of memory are in bytes."""
 

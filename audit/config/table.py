@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from audit.config.faults import in_words, tuples
+from audit.config.faults import tuples, validated
 from audit.config.sections import BYTES, ConfigFault, ConfigSection, refusal
 from audit.errors import ConfigError, UsageError
 from audit.periods import zone as zone_named
-from audit.words import Population, plural
+from audit.words import Population
 
 TEXTS: Final = (
     *("cluster", "job_id", "user", "account", "group", "partition", "qos", "state", "reason"),
@@ -61,12 +61,14 @@ NULLS: Final = (
 """Texts that mean unknown in any table."""
 
 
-class Mapped(ConfigSection):
-    """How the value of one field follows from a column."""
+class _Aliased(
+    ConfigSection, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+):
+    """A section with keys that Python reserves, such as ``else``."""
 
-    model_config = ConfigDict(
-        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
-    )
+
+class Mapped(_Aliased):
+    """How the value of one field follows from a column."""
 
     column: str | None = Field(default=None, min_length=1)
     constant: str | int | float | None = None
@@ -127,7 +129,7 @@ def _short(given: object) -> object:
 _Field = Annotated[Mapped | None, BeforeValidator(_short)]
 
 
-class StateRule(ConfigSection):
+class StateRule(_Aliased):
     """A state that columns show; the first rule that holds decides."""
 
     state: str = Field(min_length=1)
@@ -140,10 +142,6 @@ class StateRule(ConfigSection):
     last: bool | None = None
     """Whether it is the last record of its object (``records``)."""
 
-    model_config = ConfigDict(
-        validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
-    )
-
     @model_validator(mode="after")
     def _tests(self) -> Self:
         if (self.column is None) != (self.among is None):
@@ -153,8 +151,8 @@ class StateRule(ConfigSection):
         return self
 
 
-class TableMapping(ConfigSection):
-    """Which columns of a table are the fields of a record, and what a row is."""
+class _Mapping(ConfigSection):
+    """A mapping without its fields; see ``TableMapping``."""
 
     title: str = ""
     source: str = ""
@@ -169,39 +167,6 @@ class TableMapping(ConfigSection):
     records: str | None = None
     """Path of the list of records within each object, for JSON."""
     state_when: tuple[StateRule, ...] = ()
-
-    cluster: _Field = None
-    job_id: _Field = None
-    user: _Field = None
-    account: _Field = None
-    group: _Field = None
-    partition: _Field = None
-    qos: _Field = None
-    state: _Field = None
-    reason: _Field = None
-    reservation: _Field = None
-    constraints: _Field = None
-    required_nodes: _Field = None
-    node_list: _Field = None
-    gpu_types: _Field = None
-    submit_time: _Field = None
-    eligible_time: _Field = None
-    start_time: _Field = None
-    end_time: _Field = None
-    walltime: _Field = None
-    elapsed: _Field = None
-    wait: _Field = None
-    suspended: _Field = None
-    cpus: _Field = None
-    nodes: _Field = None
-    gpus: _Field = None
-    req_cpus: _Field = None
-    tasks: _Field = None
-    array_throttle: _Field = None
-    mem_bytes: _Field = None
-    req_mem_bytes: _Field = None
-    priority: _Field = None
-    nice: _Field = None
 
     @property
     def as_json(self) -> str:
@@ -226,7 +191,7 @@ class TableMapping(ConfigSection):
     @property
     def adds(self) -> bool:
         """Whether it adds fields to those that the log's own dialect reads."""
-        return self.job_id is None
+        return "job_id" not in self.fields
 
     @property
     def origin_s(self) -> int:
@@ -263,8 +228,21 @@ class TableMapping(ConfigSection):
         known = {*self.fields}
         if self.adds and (not known or known & {*TIMES, "elapsed", "wait"}):
             yield ConfigFault(("job_id",), "is missing: it names the column of the job's id", None)
-        if not self.adds and self.submit_time is self.start_time is self.end_time is None:
+        if not self.adds and not known & {*TIMES} - {"eligible_time"}:
             yield ConfigFault(("submit_time",), "is missing: no time is mapped", None)
+
+
+if TYPE_CHECKING:
+
+    class TableMapping(_Mapping):
+        """Which columns of a table are the fields of a record, and what a row is."""
+else:
+    TableMapping = create_model(
+        "TableMapping",
+        __base__=_Mapping,
+        __module__=__name__,
+        **dict.fromkeys(FIELDS, (_Field, None)),
+    )
 
 
 def _given(value: object) -> object:
@@ -309,7 +287,7 @@ def read(path: Path) -> TableMapping:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    return _checked(content, str(path))
+    return validated(TableMapping, content, str(path))
 
 
 def _is_file(name: str) -> bool:
@@ -357,7 +335,7 @@ def of_options(table: str | None, maps: Sequence[str]) -> TableMapping | None:
         name, colon, unit = column.rpartition(":")
         known = colon and unit in (*FACTORS, CLOCK)
         base[field] = {"column": name, "unit": unit} if known else {"column": column}
-    return _checked(base, "--map" if table is None else f"--table {table}")
+    return validated(TableMapping, base, "--map" if table is None else f"--table {table}")
 
 
 def fingerprint(
@@ -375,11 +353,3 @@ def fingerprint(
 def of_json(text: str) -> TableMapping:
     """Return the mapping that ``as_json`` wrote."""
     return TableMapping.model_validate(tuples(json.loads(text)))
-
-
-def _checked(content: Mapping[str, Any], where: str) -> TableMapping:
-    try:
-        return TableMapping.model_validate(tuples(content))
-    except ValidationError as error:
-        lines = [f"  {in_words(dict(item), TableMapping)}" for item in error.errors()]
-        raise ConfigError(f"{where}: {plural(len(lines), 'fault')}:\n" + "\n".join(lines)) from None

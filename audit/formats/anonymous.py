@@ -14,6 +14,7 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from typing import Final
 
 from audit.errors import DialectError
@@ -28,49 +29,41 @@ from audit.formats.table.proposals import propose
 from audit.model import WAITING, JobState
 
 _SPELLINGS: Final = """
-    JobIDRaw Unknown None null NULL true false undefined error by assigned UNLIMITED unlimited
-    infinity INFINITE Partition_Limit invalid N
-    REQUEUED RESIZING NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY TIMEOUT SUSPENDED
-    COMPLETING STAGE_OUT CONFIGURING STOPPED REVOKED SIGNALING SUCCESS ERROR SIGNALED NOT_SET
-    batch extern interactive gres gpu gpus mps shard license bb disk fs
-    Resources Priority Dependency BeginTime JobHeldUser JobHeldAdmin JobArrayTaskLimit Reservation
-    ReqNodeNotAvail UnavailableNodes PartitionDown PartitionInactive PartitionTimeLimit Licenses
-    TimeLimit NonZeroExitCode SystemFailure JobLaunchFailure BadConstraints Prolog Cleaning
-    SchedMain SchedBackfill SchedSubmit StartRecieved StartReceived NotSet Primary UserJob
-    sbatch srun salloc array nice nodelist begin hold exclusive wrap
-    meta plugin type openapi db dbv data_parser slurm Slurm version major micro minor release errors
-    warnings jobs description source comment administrator job system allocation_nodes job_id limits
-    max running tasks task task_id association cluster partition user constraints container
-    derived_exit_code status return_code signal id name time elapsed eligible end start submission
-    suspended seconds microseconds limit total exit_code extra failed_node flags group het
-    job_offset licenses mcs label nodes hold priority qos required CPUs cpus memory memory_per_cpu
-    memory_per_node kill_request_user reservation script state current reason previous steps node
-    count range step tres requested average consumed energy minimum allocated submit_line
-    submit_command used_gres wckey wckeys working_directory set infinite number planned restarts
-    account accounts stdin stdout stderr block std_out_expanded parent segment_size
-    uid gid id_array_job id_array_task het_job_id het_job_offset mod_time deleted admin_comment
-    derived_ec exit_code job_db_inx job_name id_assoc id_block id_wckey
-    jobname resources_used cput mem vmem pmem pvmem walltime nodect ncpus ngpus mpiprocs ompthreads
-    ppn vnode host arch place select nodes neednodes exclhost excl shared pack scatter free
-    session alt_id requestor _pbs_project_default server Resource_List owner exec_host
-    JOB_FINISH JOB_RESIZE EVENT_ADRSV_FINISH rusage span hosts affinity core cores thread socket
-    numa same exclusive ptile duration decay select order ut pg r15m r1m r15s swp tmp task any
-    NONE defaultdepartment sge unknown h_rt s_rt h_vmem s_vmem mem_free m_mem_free virtual_free
-    m_core slots pe hard soft qname hostname
-    classads xml encoding UTF DOCTYPE SYSTEM classad dtd ProcId JOB SPAWN EPOCH CurrentTime Expr
-    MyType TargetType Machine Job
-    Version Computer Installation Acknowledge Information Conversion MaxJobs MaxRecords Preemption
-    UnixStartTime TimeZone TimeZoneString StartTime EndTime MaxNodes MaxProcs MaxRuntime MaxMemory
-    AllowOveruse MaxQueues Queues Queue MaxPartitions Partitions Note Users Groups Group User No Yes
-    UTC GMT
-    apiVersion kueue x k8s io v1beta1 v1beta2 kind List Workload Event items metadata namespace
-    labels
-    creationTimestamp spec active priorityClassName priorityClassRef maximumExecutionTimeSeconds
-    podSets podSetAssignments template containers requests resourceUsage resourceRequests resources
+    Unknown None null NULL true false undefined error by assigned UNLIMITED unlimited infinity
+    INFINITE Partition_Limit invalid N REQUEUED RESIZING COMPLETING STAGE_OUT CONFIGURING
+    STOPPED REVOKED SIGNALING SUCCESS ERROR SIGNALED NOT_SET batch extern interactive gres mps
+    shard license bb Resources Dependency BeginTime JobHeldUser JobHeldAdmin JobArrayTaskLimit
+    ReqNodeNotAvail UnavailableNodes PartitionDown PartitionInactive PartitionTimeLimit
+    NonZeroExitCode SystemFailure JobLaunchFailure BadConstraints Prolog Cleaning SchedMain
+    SchedBackfill SchedSubmit StartRecieved StartReceived NotSet Primary UserJob sbatch srun
+    salloc array nice begin hold exclusive wrap meta plugin type openapi db dbv data_parser
+    slurm Slurm version major micro minor release errors warnings jobs description source
+    comment administrator job system allocation_nodes job_id limits max running tasks task
+    task_id association cluster container derived_exit_code status return_code signal id name
+    time elapsed eligible submission suspended seconds microseconds limit total exit_code extra
+    failed_node flags het job_offset licenses mcs label required CPUs cpus memory memory_per_cpu
+    memory_per_node kill_request_user reservation script current reason previous steps count
+    range step tres requested average consumed minimum allocated submit_line submit_command
+    used_gres wckey wckeys working_directory set infinite number planned restarts accounts stdin
+    stdout stderr block std_out_expanded parent segment_size uid gid mod_time deleted
+    admin_comment derived_ec job_db_inx job_name id_assoc id_block id_wckey jobname
+    resources_used cput mpiprocs ompthreads ppn vnode host arch neednodes exclhost excl shared
+    pack scatter free session alt_id requestor _pbs_project_default server owner JOB_FINISH
+    JOB_RESIZE EVENT_ADRSV_FINISH rusage span hosts affinity core cores thread socket numa same
+    ptile duration decay order ut pg r15m r1m r15s swp tmp any NONE defaultdepartment sge
+    unknown h_rt s_rt h_vmem s_vmem mem_free m_mem_free virtual_free m_core slots pe hard soft
+    qname hostname classads xml encoding UTF DOCTYPE SYSTEM classad dtd JOB SPAWN EPOCH
+    CurrentTime Expr MyType TargetType Machine Job Version Computer Installation Acknowledge
+    Information Conversion MaxJobs MaxRecords Preemption UnixStartTime TimeZone TimeZoneString
+    StartTime EndTime MaxNodes MaxProcs MaxMemory AllowOveruse MaxQueues Queues Queue
+    MaxPartitions Partitions Note Users Groups No Yes UTC GMT apiVersion kueue x k8s io v1beta1
+    v1beta2 kind List Workload Event items metadata namespace labels creationTimestamp spec
+    active priorityClassName priorityClassRef maximumExecutionTimeSeconds podSets
+    podSetAssignments template containers requests resourceUsage resourceRequests resources
     admission clusterQueue queueName flavors conditions lastTransitionTime message evictions
     schedulingStats accumulatedPastExecutionTimeSeconds involvedObject regarding note eventTime
-    lastTimestamp deprecatedLastTimestamp Admitted Evicted Finished Requeued QuotaReserved Inactive
-    Preempted JobFinished Succeeded True False nvidia amd intel com
+    lastTimestamp deprecatedLastTimestamp Admitted Evicted Finished Requeued QuotaReserved
+    Inactive Preempted JobFinished Succeeded True False nvidia amd intel com
 """
 
 
@@ -183,12 +176,13 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _of_keys(text: str, names: Pseudonyms) -> Iterator[str]:
+def _of_keys(text: str, names: Pseudonyms, values: re.Pattern[str] = _KEYED) -> Iterator[str]:
+    """Replace names; in each ``value`` that a pattern finds, numbers are names too."""
     at = 0
-    for found in _KEYED.finditer(text):
+    for found in values.finditer(text):
         yield names.replaced(text[at : found.start("value")])
         yield names.replaced(found["value"], numbers=True)
-        at = found.end()
+        at = found.end("value")
     yield names.replaced(text[at:])
 
 
@@ -207,9 +201,7 @@ def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
             continue
         fields = line.split(separator)
         whole = len(fields) in (len(named), len(named) + row.layout.trailing)
-        flags = named if whole else [False] * len(fields)
-        flags = [*flags, *[False] * (len(fields) - len(flags))]
-        pairs = zip(fields, flags, strict=True)
+        pairs = zip(fields, chain(named if whole else [], repeat(False)), strict=False)
         yield separator.join(names.replaced(field, numbers=flag) for field, flag in pairs)
 
 
@@ -225,12 +217,7 @@ def _of_grid_engine(text: str, names: Pseudonyms) -> Iterator[str]:
 
 def _of_lsf(text: str, names: Pseudonyms) -> Iterator[str]:
     """Replace names; a number in quotes is a name, unless it is the version."""
-    at = 0
-    for found in re.finditer(r'(?<=[0-9" ] )"[0-9]+"', text):
-        yield names.replaced(text[at : found.start()])
-        yield f'"{names.replaced(found[0][1:-1], numbers=True)}"'
-        at = found.end()
-    yield names.replaced(text[at:])
+    return _of_keys(text, names, re.compile(r'(?<=[0-9" ] )"(?P<value>[0-9]+)"'))
 
 
 _LINES: Final[dict[str, Callable[[str, Pseudonyms], Iterator[str]]]] = {

@@ -180,10 +180,8 @@ def parse(block: Block, header: Header) -> Parsed:
         broken.append((number, few.format(width[number], FEWEST), RefusalCode.SHAPE))
     whole = of_job & (width >= FEWEST)
     found = _checked(_columns(select(data, lines, whole)), np.flatnonzero(whole).tolist())
-    good, bad = (
-        found.filter(pl.col("problem").is_null()),
-        found.filter(pl.col("problem").is_not_null()),
-    )
+    sound = found["problem"].is_null()
+    good, bad = found.filter(sound), found.filter(~sound)
     if bad.height:
         texts = {n: text[lines.starts[n] : lines.ends[n]].decode() for n in bad["number"]}
         rows = {n: row for n, line in texts.items() if (row := realigned(line)) is not None}
@@ -329,7 +327,7 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         for name in TIMES
     )
     faults = [
-        *beyond_range({name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}),
+        *beyond_range({name: _titled(name) for name in TIMES}),
         (end.is_null(), RefusalCode.VALUE, _ENDLESS),
         ends_early("columns start_time, end_time"),
     ]

@@ -29,8 +29,8 @@ from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.elements import BlockElements, decode, holdable, starts_of
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
-from audit.formats.shaping import ends_early, faulted
-from audit.model import RecordKind, RefusalCode
+from audit.formats.shaping import LARGEST, ends_early, faulted
+from audit.model import RECORDS, RecordKind, RefusalCode
 
 _API: Final = re.compile(rb'"apiVersion"\s*:\s*"kueue\.x-k8s\.io/')
 _KIND: Final = re.compile(rb'"kind"\s*:\s*"Workload"')
@@ -49,7 +49,6 @@ _SUFFIXES: Final = {
 }
 _WAITED: Final = re.compile(r"wait time since queued was ([0-9]+)s")
 _EVICTED: Final = "EvictedDueTo"
-_LARGEST: Final = 1 << 28
 _MOST_BYTES: Final = 1 << 62
 EARLIER: Final = (
     "of admissions before the last one, only their total length is known (their events are not in "
@@ -57,19 +56,12 @@ EARLIER: Final = (
 )
 ELSEWHERE: Final = "events of workloads that the file does not have: put both into one file"
 
-_TEXTS: Final = ("job_id", "kind", "user", "account", "partition", "qos", "state", "reason")
-_TEXTS_TOO: Final = ("gpu_types", "group", "reservation", "cluster", "remark")
-_WHOLE: Final = (
-    *("submit_time", "eligible_time", "start_time", "end_time", "occupancy_s", "walltime_s"),
-    *("cpus", "gpus", "mem_bytes"),
+_COLUMNS: Final = (
+    *("job_id", "kind", "user", "account", "partition", "qos", "state", "reason", "gpu_types"),
+    *("group", "reservation", "cluster", "submit_time", "eligible_time", "start_time", "end_time"),
+    *("occupancy_s", "walltime_s", "cpus", "gpus", "mem_bytes", "priority"),
 )
-_SCHEMA: Final = pl.Schema(
-    {
-        **dict.fromkeys((*_TEXTS, *_TEXTS_TOO), pl.String()),
-        **dict.fromkeys(_WHOLE, pl.Int64()),
-        "priority": pl.Float64(),
-    }
-)
+_SCHEMA: Final = {name: RECORDS[name] for name in _COLUMNS} | {"remark": pl.String}
 _LABELLED: Final = ("user", "account", "group", "partition", "qos", "reservation", "cluster")
 
 
@@ -148,7 +140,10 @@ def parse(block: Block, header: Header) -> Parsed:
         for row in made:
             found.take(at, end, ())
             rows.append(row)
-    parsed = _parsed(found, rows)
+    frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, found.texts(())["number"])
+    doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()
+    order = faulted([ends_early("Admitted, Finished")])
+    parsed = found.parsed(frame.with_columns(remarks=doubts, **order), 0)
     known = {_name_of(item.get("metadata")) for _, _, item in workloads}
     elsewhere = sum(len(of) for name, of in events.items() if name not in known)
     return (
@@ -162,14 +157,6 @@ def _items(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for item in items if isinstance(items, list) else [document]:
         if isinstance(item, Mapping):
             yield item
-
-
-def _parsed(found: BlockElements, rows: Sequence[Mapping[str, Any]]) -> Parsed:
-    numbers = found.texts(())["number"]
-    frame = pl.DataFrame(rows, _SCHEMA).insert_column(0, numbers)
-    doubts = pl.concat_list(pl.col("remark")).list.drop_nulls()
-    order = ends_early("Admitted, Finished")
-    return found.parsed(frame.with_columns(remarks=doubts, **faulted([order])), 0)
 
 
 def _note(item: Mapping[str, Any], events: dict[tuple[str, str], list[_Event]]) -> None:
@@ -335,14 +322,13 @@ class _Workload:
                     kind = re.sub(r"[\s:,=]", "_", holdable(str(flavors[name])).lower())
                     kinds[kind] = kinds.get(kind, Fraction()) + amount
         gpus = sum((of for name, of in total.items() if name.endswith("/gpu")), Fraction())
-        whole = {"cpus": total.get("cpu"), "gpus": gpus, "mem_bytes": total.get("memory")}
         typed = ",".join(f"{kind}:{ceil(of)}" for kind, of in sorted(kinds.items()) if of > 0)
         return {
-            name: ceil(of) if of is not None and of <= most else None
-            for (name, of), most in zip(
-                whole.items(), (_LARGEST, _LARGEST, _MOST_BYTES), strict=True
-            )
-        } | {"gpu_types": typed or None}
+            "cpus": _within(total.get("cpu"), LARGEST),
+            "gpus": _within(gpus, LARGEST),
+            "mem_bytes": _within(total.get("memory"), _MOST_BYTES),
+            "gpu_types": typed or None,
+        }
 
     def _resources(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         admission = self.status.get("admission") or {}
@@ -352,6 +338,10 @@ class _Workload:
         else:
             for of in self.status.get("resourceRequests") or ():
                 yield of.get("resources") or {}, {}
+
+
+def _within(amount: Fraction | None, most: int) -> int | None:
+    return None if amount is None or amount > most else ceil(amount)
 
 
 def _state_of(reasons: Sequence[tuple[str, int]]) -> str:

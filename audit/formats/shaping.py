@@ -26,6 +26,7 @@ ENDS_WITHIN: Final = "the log ends within this record"  # reason of ``RefusalCod
 MOST_MEMORY: Final = 1 << 47  # maximum memory of a node, in bytes (128 TiB)
 IMPLAUSIBLE: Final = "memory of more than 128 TiB per node is ignored"
 SHOWN: Final = 40  # number of characters of a value that a refusal shows
+_SHORT: Final = 60
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
 """When a record is refused, its code, and the reason."""
@@ -119,6 +120,11 @@ def single_node(name: pl.Expr) -> pl.Expr:
     """Return the hostlist of a node; null where its name cannot be written."""
     good = name.str.contains(f"^{NAME}$") & (name.str.len_chars() <= LONGEST)
     return pl.when(good).then(name)
+
+
+def short(text: str) -> str:
+    """Return a text for messages, quoted and cut off."""
+    return repr(text if len(text) <= _SHORT else f"{text[:_SHORT]}…")
 
 
 def unreadable(where: str) -> str:

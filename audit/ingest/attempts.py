@@ -24,6 +24,7 @@ RESIZING = "RESIZING"  # Slurm's state of a part of a job that ended as it chang
 AT_ONCE: Final = 1 << 17
 """Number of records that are resolved at once, and those of the last job among them."""
 _RUN = pl.col("kind") == RecordKind.RUN
+_LEFT_QUEUE = pl.coalesce("start_time", "end_time")  # when a run started, or left the queue
 _PAST = pl.col("kind") == RecordKind.PAST
 _EVICTED = ("PREEMPTED", "REQUEUED")
 
@@ -80,7 +81,7 @@ def _resolved(records: pl.DataFrame) -> pl.DataFrame:
             "superseded",
             pl.col("submit_time").is_null(),
             "submit_time",
-            pl.when(_LATER_BURST).then(None).when(_RUN).then(_left_queue()).otherwise("start_time"),
+            pl.when(_LATER_BURST).then(None).when(_RUN).then(_LEFT_QUEUE).otherwise("start_time"),
             pl.when(_LATER_BURST).then(None).otherwise("end_time"),
             "line",
             "input_id",
@@ -110,9 +111,7 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
             for name in ("eligible_time", "start_time", "end_time")
         )
         .with_columns(  # of runs that started or left the queue, it may have been set
-            _stated=pl.when(~_RUN | pl.coalesce("start_time", "end_time").is_null()).then(
-                "eligible_time"
-            )
+            _stated=pl.when(~_RUN | _LEFT_QUEUE.is_null()).then("eligible_time")
         )
     )
     content = [*(name for name in _CONTENT if name != "eligible_time"), "_stated"]
@@ -216,35 +215,26 @@ def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:
     After an unknown wait or run time all later bursts are unknown.
     """
     job = ["job_id", "superseded"]
-    never_started = _LATER_BURST & pl.col("occupancy_s").is_null()
-    spent = pl.when(_LATER_BURST).then(pl.col("waited_s") + pl.col("occupancy_s").fill_null(0))
+    spent = pl.col("waited_s") + pl.col("occupancy_s").fill_null(0)
     lost_so_far = (_LATER_BURST & spent.is_null()).cum_max().over(job)
     end_of_first = pl.when(~_LATER_BURST).then("end_time").forward_fill().over(job)
     left_at = pl.when(_LATER_BURST & ~lost_so_far).then(
         end_of_first + pl.when(_LATER_BURST).then(spent).otherwise(0).cum_sum().over(job)
     )
-    started_at = left_at - pl.col("occupancy_s")
-    arrived_at = left_at - spent
+    times = {
+        "eligible_time": left_at - spent,
+        "start_time": left_at - pl.col("occupancy_s"),
+        "end_time": left_at,
+    }
     return ordered.with_columns(
-        eligible_time=pl.when(_LATER_BURST).then(arrived_at).otherwise("eligible_time"),
-        start_time=pl.when(_LATER_BURST).then(started_at).otherwise("start_time"),
-        end_time=pl.when(_LATER_BURST & never_started)
-        .then(left_at)
-        .when(_LATER_BURST)
-        .then(started_at + pl.col("occupancy_s"))
-        .otherwise("end_time"),
+        pl.when(_LATER_BURST).then(time).otherwise(name).alias(name) for name, time in times.items()
     )
-
-
-def _left_queue() -> pl.Expr:
-    """Return when a run started, or left the queue."""
-    return pl.coalesce("start_time", "end_time")
 
 
 def _in_turn(ordered: pl.DataFrame) -> pl.DataFrame:
     """Let each run of a job wait from the end of the one before, unless its own time is later."""
     before = pl.col("end_time").shift(1).over("job_id", "superseded", "submit_time", "kind")
-    waited_from = pl.when(_RUN & (before <= _left_queue())).then(before)
+    waited_from = pl.when(_RUN & (before <= _LEFT_QUEUE)).then(before)
     return ordered.with_columns(eligible_time=pl.max_horizontal("eligible_time", waited_from))
 
 

@@ -7,7 +7,6 @@ were accepted by hand stay accepted; corrections by hand are lost, because their
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import polars as pl
 
@@ -68,33 +67,32 @@ def forget(con: Connection, cluster: str, inputs: Sequence[str]) -> list[str]:
     return jobs
 
 
-class ByHand(NamedTuple):
-    """Records of inputs about which somebody decided, by byte offset."""
-
-    replayed: list[int]  # they were refused
-    accepted: list[int]  # their dates were doubtful
+Decisions = tuple[list[int], list[int]]
+"""Byte offsets of refused records that were corrected, and of doubtful ones that were accepted."""
 
 
-def by_hand(con: Connection, inputs: Sequence[str]) -> ByHand:
+def by_hand(con: Connection, inputs: Sequence[str]) -> Decisions:
     """Return what was decided by hand about records of inputs, before these are forgotten."""
     if not inputs:
-        return ByHand([], [])
+        return [], []
     of = {"inputs": list(inputs)}
     where = "input_id IN (SELECT unnest($inputs::VARCHAR[]))"
-    replayed = f"SELECT byte_offset FROM refused WHERE replayed_at IS NOT NULL AND {where}"  # noqa: S608
-    accepted = f"SELECT byte_offset FROM accepted WHERE {where}"  # noqa: S608
-    return ByHand(*([offset for (offset,) in rows(con, sql, of)] for sql in (replayed, accepted)))
+    tables = ("refused WHERE replayed_at IS NOT NULL AND", "accepted WHERE")
+    both = (f"SELECT byte_offset FROM {table} {where}" for table in tables)  # noqa: S608
+    replayed, accepted = ([offset for (offset,) in rows(con, sql, of)] for sql in both)
+    return replayed, accepted
 
 
-def keep_decisions(con: Connection, input_id: str, before: ByHand) -> str:
+def keep_decisions(con: Connection, input_id: str, before: Decisions) -> str:
     """Accept the same dates in a log that was read again; return which corrections are lost."""
+    replayed, accepted = before
     accept = "INSERT INTO accepted SELECT DISTINCT $input, unnest($offsets::BIGINT[]) RETURNING 1"
-    rows(con, accept, {"input": input_id, "offsets": before.accepted})
+    rows(con, accept, {"input": input_id, "offsets": accepted})
     count = (
         "SELECT count(*) FROM refused WHERE input_id = $input AND replayed_at IS NULL "
         "AND byte_offset IN (SELECT unnest($offsets::BIGINT[]))"
     )
-    ((lost,),) = rows(con, count, {"input": input_id, "offsets": before.replayed})
+    ((lost,),) = rows(con, count, {"input": input_id, "offsets": replayed})
     if not lost:
         return ""
     return (

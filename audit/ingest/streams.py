@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Final, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files import folders
@@ -185,14 +185,6 @@ class _Members:
                 return found
 
 
-def _gzip(raw: BinaryIO) -> Stream:
-    return cast(Stream, gzip.GzipFile(fileobj=raw))
-
-
-def _bzip2(raw: BinaryIO) -> Stream:
-    return _Members(raw, bz2.BZ2Decompressor, OSError)
-
-
 def _xz(raw: BinaryIO) -> Stream:
     return _Members(raw, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), lzma.LZMAError)
 
@@ -213,24 +205,16 @@ def _parquet(raw: BinaryIO) -> Stream:
     return Text(raw)
 
 
-class Compression(NamedTuple):
-    """A compression format."""
-
-    name: str
-    opened: Callable[[BinaryIO], Stream]
-
-
-_ZSTD: Final = Compression(".zst", _zstd)
-COMPRESSIONS: Final[Mapping[bytes, Compression]] = {
-    b"\x1f\x8b": Compression(".gz", _gzip),
-    b"BZh": Compression(".bz2", _bzip2),
-    b"\xfd7zXZ\0": Compression(".xz", _xz),
-    b"\x28\xb5\x2f\xfd": _ZSTD,
-    b"PAR1": Compression("Parquet", _parquet),
+COMPRESSIONS: Final[Mapping[bytes, tuple[str, Callable[[BinaryIO], Stream]]]] = {
+    b"\x1f\x8b": (".gz", lambda raw: cast(Stream, gzip.GzipFile(fileobj=raw))),
+    b"BZh": (".bz2", lambda raw: _Members(raw, bz2.BZ2Decompressor, OSError)),
+    b"\xfd7zXZ\0": (".xz", _xz),
+    b"\x28\xb5\x2f\xfd": (".zst", _zstd),
+    b"PAR1": ("Parquet", _parquet),
     # the skippable frames that pzstd writes first
-    **{bytes([first]) + b"\x2a\x4d\x18": _ZSTD for first in range(0x50, 0x60)},
+    **{bytes([first]) + b"\x2a\x4d\x18": (".zst", _zstd) for first in range(0x50, 0x60)},
 }
-"""Supported compressions, by the first bytes of their files."""
+"""Name of each compression, and what opens it, by the first bytes of its files."""
 
 _UNREAD: Final = {
     b"PK\x03\x04": "zip",
@@ -253,27 +237,23 @@ def opened(path: Path) -> Iterator[Stream]:
         TruncatedLogError: it is compressed, and ends in the middle of its data.
         LogError: it is damaged, or compressed in a way that is not read.
     """
-    shown = readable(path)
-    compression = None
+    shown, name = readable(path), "file"
     try:
         with _file(path) as raw:
             magic = raw.read(_MAGIC)
             raw.seek(0)
-            compression = _by_magic(COMPRESSIONS, magic)
+            name, reader = _by_magic(COMPRESSIONS, magic) or (name, lambda raw: cast(Stream, raw))
             if (unread := _by_magic(_UNREAD, magic)) is not None:
                 raise LogError(
                     f"{shown}: compressed with {unread}: decompress it, or use gzip, bzip2, xz "
                     "or zstd"
                 )
-            plain = cast(Stream, raw) if compression is None else compression.opened(raw)
-            yield as_utf8(plain)
+            yield as_utf8(reader(raw))
     except EOFError as error:
-        name = compression.name if compression else "file"
         raise TruncatedLogError(
             f"{shown}: truncated: the {name} ends in the middle of its data; fetch it again"
         ) from error
     except (UndecodableError, gzip.BadGzipFile, zlib.error) as error:
-        name = compression.name if compression else "file"
         raise LogError(f"{shown}: damaged {name}: {error}; fetch it again") from error
     except OSError as error:
         raise UsageError(f"{shown}: cannot be read: {error.strerror or error}") from error

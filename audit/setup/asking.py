@@ -109,38 +109,31 @@ def plan(now: datetime, weeks: int, zone: str) -> CommandPlan:
     source = config.SourceConfig(command=JOBS, since=since)
     window = sources.SourceWindow(since, periods.day_start(since, in_zone), int(now.timestamp()))
     jobs = tuple(sources.words(source, zone, window))
-    start = f"start={since}"
-    show = ("sacctmgr", "-P", "show")
-    queries = (
-        SlurmCommand("config.txt", ("scontrol", "show", "config")),
-        SlurmCommand(
+    commands = (
+        ("config.txt", "scontrol show config", None),
+        (
             "partitions.txt",
-            ("scontrol", "show", "partition", "-o"),
+            "scontrol show partition -o",
             "partitions that share nodes are inferred from the jobs",
         ),
-        SlurmCommand(
-            "nodes.txt", ("scontrol", "show", "node", "-o"), "nodes are described by sinfo"
-        ),
-        SlurmCommand("qos.psv", (*show, "qos"), "limits and usage factors of QOS are unknown"),
-        SlurmCommand(
+        ("nodes.txt", "scontrol show node -o", "nodes are described by sinfo"),
+        ("qos.psv", "sacctmgr -P show qos", "limits and usage factors of QOS are unknown"),
+        (
             "assoc.psv",
-            (*show, "assoc", f"format={sacctmgr.FORMAT}"),
+            f"sacctmgr -P show assoc format={sacctmgr.FORMAT}",
             "shares and limits of accounts and users are unknown",
         ),
-        SlurmCommand(
-            "events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"
-        ),
-        SlurmCommand(
+        ("events.psv", f"{absences.EVENTS} start={since}", "drained nodes count as available"),
+        (
             "reservations.psv",
-            (*absences.RESERVATIONS.split(), start),
+            f"{absences.RESERVATIONS} start={since}",
             "reservations are inferred from their jobs",
         ),
-        SlurmCommand(
-            "sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"
-        ),
-        SlurmCommand(_LOG, jobs, timeout_s=source.timeout_s),
+        ("sinfo.psv", "sinfo -a -N -o %all", "only scontrol describes nodes"),
     )
-    return CommandPlan(zone, source, queries)
+    queries = [SlurmCommand(file, tuple(text.split()), without) for file, text, without in commands]
+    queries.append(SlurmCommand(_LOG, jobs, timeout_s=source.timeout_s))
+    return CommandPlan(zone, source, tuple(queries))
 
 
 def ask(asked: CommandPlan, folder: Path, on_progress: OnProgress = silent) -> SlurmOutput:

@@ -188,15 +188,10 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.SourceCo
         files = logs_in(path)
     opened = open_logs(files, None, reading)
     least = _least(reading, opened)
-    declared = least.columns is not None or least.separator is not None
-    dialect = opened[0].dialect.name if declared else None
     columns, separator = least.columns, least.separator
+    dialect = None if columns is None and separator is None else opened[0].dialect.name
     source = config.SourceConfig(
-        files=pattern,
-        dialect=dialect,
-        columns=columns,
-        separator=separator,
-        table=reading.table,
+        files=pattern, dialect=dialect, columns=columns, separator=separator, table=reading.table
     )
     return source, opened
 

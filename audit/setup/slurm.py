@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from audit import config
 from audit.cluster import fairshare
@@ -285,14 +285,6 @@ def without_memory(pool: config.PoolConfig) -> config.PoolConfig:
     return pool.model_copy(update={"capacity": capacity})
 
 
-class _Side(NamedTuple):
-    """Jobs of a partition or QOS, and those to which they may have to give way."""
-
-    name: str
-    mode: str  # its own PreemptMode; empty: that of the cluster
-    above: tuple[str, ...]
-
-
 def preemption(
     content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
 ) -> tuple[tuple[PreemptionRule, ...], ...]:
@@ -307,24 +299,18 @@ def preemption(
     for pool in pools:
         key, sides = _sides(conf, content, pool)
         rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for side in sides:
-            modes = {side.mode} if side.mode else conf.preempt_modes
+        for one, above in sides:
+            modes = {one.preempt_mode} if one.preempt_mode else conf.preempt_modes
             mode = next((mode for mode in ("off", "requeue", "cancel") if mode in modes), None)
             if mode is None:
                 left_out |= modes
-            elif mode != "off" and side.above:
-                rules.setdefault((mode, side.above), []).append(side.name)
-        found = [
-            PreemptionRule.model_validate(
-                {
-                    key: tuple(names),
-                    f"by_{key}": above,
-                    "requeue_s": conf.credentials_s + 1 if mode == "requeue" else None,
-                }
-            )
-            for (mode, above), names in rules.items()
-        ]
-        for (_, above), names in rules.items():
+            elif mode != "off" and above:
+                rules.setdefault((mode, above), []).append(one.name)
+        found = []
+        for (mode, above), names in rules.items():
+            requeue_s = conf.credentials_s + 1 if mode == "requeue" else None
+            rule = {key: tuple(names), f"by_{key}": above, "requeue_s": requeue_s}
+            found.append(PreemptionRule.model_validate(rule))
             facts.append(Fact("preemption", f"{first_of(names)} by {first_of(above)}", path.name))
         made.append(tuple(found))
     if left_out:
@@ -333,26 +319,21 @@ def preemption(
     return tuple(made)
 
 
-def _sides(conf: SlurmConf, content: Content, pool: config.PoolConfig) -> tuple[str, list[_Side]]:
-    """Return the partitions of a pool, or all QOS, with what those are called in a rule."""
+def _sides(
+    conf: SlurmConf, content: Content, pool: config.PoolConfig
+) -> tuple[str, list[tuple[scontrol.Partition | Qos, tuple[str, ...]]]]:
+    """Return what a rule names, and the partitions of a pool, or all QOS.
+
+    Each has those to which its jobs may have to give way.
+    """
     if conf.preempt_type == "preempt/partition_prio" and content.listing is not None:
         parts = [one for one in content.listing.partitions if one.name in pool.partitions]
         return "partition", [
-            _Side(
-                one.name,
-                one.preempt_mode,
-                tuple(other.name for other in parts if other.tier > one.tier),
-            )
-            for one in parts
+            (one, tuple(other.name for other in parts if other.tier > one.tier)) for one in parts
         ]
     qos = content.qos if conf.preempt_type == "preempt/qos" else ()
     return "qos", [
-        _Side(
-            one.name,
-            one.preempt_mode,
-            tuple(other.name for other in qos if one.name in other.preempts),
-        )
-        for one in qos
+        (one, tuple(other.name for other in qos if one.name in other.preempts)) for one in qos
     ]
 
 

@@ -12,7 +12,6 @@ HEAVY: Final = frozenset(
 )
 """Libraries that take long to load."""
 
-
 QUICK: Final = ("--no-pdf", "--no-fit", "--no-advice")
 """Options of audits whose advice does not matter."""
 

@@ -446,7 +446,6 @@ CHECKS: Final[Sequence[Any]] = (
     nothing_is_too_odd_to_be_read,
 )
 
-
 OF_FORMS: Final[Sequence[Check]] = (
     is_recognised_by_itself_alone,
     sample_is_whole,
@@ -456,7 +455,6 @@ OF_FORMS: Final[Sequence[Check]] = (
     what_is_written_is_read,
 )
 """Those that depend on how a form separates records, for further forms of a dialect."""
-
 
 PLAIN_JOB: Final[Mapping[str, object]] = {
     "user": "ana",

@@ -14,7 +14,6 @@ from audit.report.render import page
 from audit.setup import doctor
 from tests.formats import test_gridengine as gridengine
 from tests.formats.lsf import test_reader as lsf
-from tests.logs import busy
 from tests.places import ROOT
 
 
@@ -87,10 +86,6 @@ def test_a_dialect_is_one_folder_and_one_line(
     ((_, parsed),) = parsed_blocks(opened)
     assert parsed.records.select("job_id", "cpus", "line").rows() == [("a", 4, 2), ("c", 2, 4)]
     assert parsed.refusals.select("line", "reason").rows() == [(3, "names no CPUs")]
-
-
-def test_detects_by_content() -> None:
-    assert dialects.detect(busy().encode(), "x").name == "swf"
 
 
 def test_of_an_unknown_log_nothing_is_shown() -> None:

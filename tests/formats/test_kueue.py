@@ -16,12 +16,11 @@ from audit.errors import DialectError
 from audit.formats import dialects, kueue
 from audit.formats.dialects import Parsed, Reading
 from audit.formats.lines import Block
-from audit.ingest.attempts import attempts_of, resolve
+from audit.ingest.attempts import resolve
 from audit.ingest.logs import open_log, parsed_blocks
-from audit.metrics.attempts.population import describe
-from audit.model import Pool, RefusalCode, Standing
-from audit.words import Resource
+from audit.model import RefusalCode, Standing
 from tests.formats import contract
+from tests.formats.without_store import described, labelled
 from tests.places import DATA
 
 SAMPLE: Final = DATA / "tables" / "kueue"
@@ -41,19 +40,8 @@ def parse(data: bytes, reading: Reading = USER) -> Parsed:
     return contract.parsed(kueue.DIALECT, data, reading)
 
 
-def labelled(records: pl.DataFrame, number: int = 0) -> pl.DataFrame:
-    return records.with_columns(
-        cluster=pl.lit("c"),
-        input_id=pl.lit(f"i{number}"),
-        attempt=pl.lit(1, pl.Int64),
-        superseded=pl.lit(value=False),
-    )
-
-
 def attempts(*snapshots: bytes) -> pl.DataFrame:
-    records = [labelled(parse(data).records, number) for number, data in enumerate(snapshots)]
-    found = attempts_of(pl.concat(records))
-    return describe(found, [Pool("all", Resource.cpus, 10**6)])
+    return described(*(parse(data).records for data in snapshots))
 
 
 def agrees(found: pl.DataFrame, wanted: list[dict[str, Any]]) -> None:

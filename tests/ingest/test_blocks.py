@@ -27,7 +27,6 @@ CASES = (
     *(test_lsf.CASE, test_gridengine.CASE, test_near_swf.CASE),
 )
 
-
 WHOLE = (1 << 23, attempts.AT_ONCE, ingest.BATCH_ROWS)
 
 

@@ -34,11 +34,6 @@ PartitionName=cloud Nodes=(null) TotalCPUs=0 TotalNodes=0
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def job(number: int, partition: str = "batch", cluster: str = "lab", separator: str = "|") -> str:
     """A row of sacct with ``COLUMNS``."""
     times = (f"2026-03-01T0{hour}:00:00" for hour in range(3))
@@ -354,7 +349,6 @@ _sources = st.one_of(
     ),
     st.builds(config.SourceConfig, command=_commands),
 )
-
 
 _several = st.none() | st.lists(_names, min_size=1, max_size=3).map(tuple)
 _scopes = {"user": _several, "partition": _several, "size_above": _counts}

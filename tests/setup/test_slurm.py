@@ -28,7 +28,14 @@ FILES = SlurmFiles(
     qos=SLURM / "decay" / "qos.psv",
     slurm_conf=SLURM / "decay" / "config.txt",
 )
+NAMES = {
+    "partitions": "partitions.txt",
+    "associations": "assoc.psv",
+    "qos": "qos.psv",
+    "slurm_conf": "slurm.conf",
+}
 NO_FORGETTING = "PriorityDecayHalfLife=0\nPriorityUsageResetPeriod=NONE\n"
+PARTITION = "PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\n"
 OWN_PARTITIONS = """\
 ClusterName=lab
 PriorityFlags=MAX_TRES,NO_FAIR_TREE,DEPTH_OBLIVIOUS
@@ -39,9 +46,14 @@ PartitionName=cpuonly Nodes=n[1-4] TRESBillingWeights=""
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def of_files(**texts: str) -> Draft:
+    """What is inferred from files with these texts, by their keys in ``SlurmFiles``."""
+    return infer(
+        [],
+        SlurmFiles(**{key: write(Path(NAMES[key]), text) for key, text in texts.items()}),
+        name="lab",
+        zone="UTC",
+    )
 
 
 def written(draft: Draft) -> config.Cluster:
@@ -202,12 +214,10 @@ def test_associations_of_several_clusters_need_a_name() -> None:
 
 
 def test_limits_of_the_whole_cluster_hold_in_each_pool_with_a_warning() -> None:
-    Path("partitions.txt").write_text(
-        "PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\nPartitionName=b Nodes=n2 TotalCPUs=4\n"
+    draft = of_files(
+        partitions=f"{PARTITION}PartitionName=b Nodes=n2 TotalCPUs=4\n",
+        qos="Name|UsageFactor|MaxJobsPU|MaxTRESPU\nq|1|3|fs/disk=2\n",
     )
-    Path("qos.psv").write_text("Name|UsageFactor|MaxJobsPU|MaxTRESPU\nq|1|3|fs/disk=2\n")
-    files = SlurmFiles(partitions=Path("partitions.txt"), qos=Path("qos.psv"))
-    draft = infer([], files, name="lab", zone="UTC")
     of_all = config.Limit(most=3, per="user", qos=("q",))
     of_one = config.Limit(most=0, partition=("a",), walltime_above_s=3_600)
     assert [pool.limits for pool in written(draft).pools] == [(of_all, of_one), (of_all,)]
@@ -216,25 +226,18 @@ def test_limits_of_the_whole_cluster_hold_in_each_pool_with_a_warning() -> None:
 
 
 def test_limits_that_slurm_does_not_enforce_are_left_out() -> None:
-    Path("partitions.txt").write_text("PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\n")
-    Path("qos.psv").write_text("Name|UsageFactor|MaxJobsPU\nq|1|3\n")
-    Path("slurm.conf").write_text("AccountingStorageEnforce=associations\n")
-    files = SlurmFiles(
-        partitions=Path("partitions.txt"), qos=Path("qos.psv"), slurm_conf=Path("slurm.conf")
-    )
-    draft = infer([], files, name="lab", zone="UTC")
+    files = {"partitions": PARTITION, "qos": "Name|UsageFactor|MaxJobsPU\nq|1|3\n"}
+    draft = of_files(**files, slurm_conf="AccountingStorageEnforce=associations\n")
     of_partition = config.Limit(most=0, partition=("a",), walltime_above_s=3_600)
     assert [pool.limits for pool in written(draft).pools] == [(of_partition,)]
     assert fact(draft, "limits of accounts, users and QOS").value == "not enforced"
-    Path("slurm.conf").write_text("AccountingStorageEnforce=safe\n")
-    draft = infer([], files, name="lab", zone="UTC")
+    draft = of_files(**files, slurm_conf="AccountingStorageEnforce=safe\n")
     assert [len(pool.limits) for pool in written(draft).pools] == [2]
 
 
 def test_files_without_columns_for_limits_are_named() -> None:
     for header, silent in (("Name|UsageFactor", True), ("Name|UsageFactor|MaxWall", False)):
-        Path("qos.psv").write_text(f"{header}\nq|1{'' if silent else '|'}\n")
-        draft = infer([], SlurmFiles(qos=Path("qos.psv")), name="lab", zone="UTC")
+        draft = of_files(qos=f"{header}\nq|1{'' if silent else '|'}\n")
         named = [one.value for one in draft.facts if one.what == "unknown limits"]
         assert named == (["qos.psv"] if silent else [])
     dump = SlurmFiles(associations=SLURM / "plain" / "dump.cfg")
@@ -282,8 +285,7 @@ def test_nodes_are_exclusive_if_all_partitions_allocate_whole_nodes() -> None:
         "PartitionName=b Nodes=n2 TotalCPUs=4 TotalNodes=1 OverSubscribe=EXCLUSIVE\n"
         "PartitionName=c Nodes=n2 TotalCPUs=4 TotalNodes=1 OverSubscribe=NO\n"
     )
-    Path("partitions.txt").write_text(text)
-    draft = infer([], SlurmFiles(partitions=Path("partitions.txt")), name="lab", zone="UTC")
+    draft = of_files(partitions=text)
     assert [pool.exclusive_nodes for pool in written(draft).pools] == [True, False]
     text = Path("config.toml").read_text(encoding="utf-8")
     assert "# From partitions.txt (OverSubscribe=EXCLUSIVE).\nexclusive_nodes = true" in text
@@ -301,10 +303,7 @@ def test_allocation_is_that_of_slurm_conf(
     select: str, exclusive: bool, placement: str, has_memory: bool
 ) -> None:
     text = "PartitionName=a Nodes=n[1-2] TotalCPUs=8 TotalNodes=2 TRES=cpu=8,mem=16G,node=2\n"
-    Path("partitions.txt").write_text(text)
-    Path("slurm.conf").write_text(f"ClusterName=lab\n{select}\n")
-    files = SlurmFiles(partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"))
-    (pool,) = written(infer([], files, name="lab", zone="UTC")).pools
+    (pool,) = written(of_files(partitions=text, slurm_conf=f"{select}\n")).pools
     assert (pool.exclusive_nodes, pool.placement) == (exclusive, placement)
     assert (pool.capacity.mem_bytes is not None) == has_memory
 
@@ -335,17 +334,11 @@ PartitionName=other Nodes=n2 TotalCPUs=4 TotalNodes=1 PriorityTier=9
     ],
 )
 def test_preemption_is_that_of_slurm_conf(conf: str, found: list[dict[str, Any]]) -> None:
-    Path("partitions.txt").write_text(TIERS)
-    Path("slurm.conf").write_text(f"ClusterName=lab\n{conf}")
-    Path("qos.psv").write_text(
+    qos = (
         "Name|Priority|Preempt|PreemptMode|UsageFactor\n"
         "high|9|low,test|cluster|1\nlow|0||cluster|1\ntest|0||requeue|1\n"
     )
-    files = SlurmFiles(
-        partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"), qos=Path("qos.psv")
-    )
-    draft = infer([], files, name="lab", zone="UTC")
-    first, other = written(draft).pools
+    first, other = written(of_files(partitions=TIERS, slurm_conf=conf, qos=qos)).pools
     assert [
         {key: value for key, value in rule if value is not None or key == "requeue_s"}
         for rule in first.preemption
@@ -354,11 +347,8 @@ def test_preemption_is_that_of_slurm_conf(conf: str, found: list[dict[str, Any]]
 
 
 def test_suspending_preemption_is_named_and_left_out() -> None:
-    Path("partitions.txt").write_text(TIERS)
-    conf = "ClusterName=lab\nPreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
-    Path("slurm.conf").write_text(conf)
-    files = SlurmFiles(partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"))
-    draft = infer([], files, name="lab", zone="UTC")
+    conf = "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
+    draft = of_files(partitions=TIERS, slurm_conf=conf)
     (told,) = [fact.warning for fact in draft.facts if fact.value == "partly left out"]
     assert told == "PreemptMode gang, suspend is not simulated"
     assert [rule.partition for rule in written(draft).pools[0].preemption] == [("batch",)]

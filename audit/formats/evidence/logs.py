@@ -58,9 +58,9 @@ _ID: Final = (
 )
 _NODE: Final = r"[Nn]odes? (?P<node>[^\s\x00-\x1f]{1,4000})"
 
-
 # fmt: off
 LINES: Final = (
+    LineKind(rf"release hold on {_ID} by uid ", RELEASED),
     LineKind(rf"_slurm_rpc_submit_batch_job: {_ID} InitPrio=(?P<priority>[0-9]+)", RELEASED),
     LineKind(rf"sched: (?:_slurm_rpc_allocate_resources |Allocate )?{_ID} NodeList=", STARTED),
     LineKind(rf"backfill: (?:_start_job: )?Started {_ID} in ", STARTED),
@@ -81,10 +81,9 @@ LINES: Final = (
     LineKind(rf"{_NODE} rebooted unexpectedly", "DOWN"),
 )
 # fmt: on
-"""The first that is found applies. ``release hold`` precedes no other kind that has ``hold``."""
+"""The first that is found applies: ``release hold`` before the kinds that have ``hold``."""
 
-_RELEASE: Final = LineKind(rf"release hold on {_ID} by uid ", RELEASED)
-_PATTERNS: Final = tuple((re.compile(one.pattern), one) for one in (_RELEASE, *LINES))
+_PATTERNS: Final = tuple((re.compile(one.pattern), one) for one in LINES)
 _SOME: Final = re.compile(
     "InitPrio|NodeList=|Started |_job_complete|of pending|equeuing|hold on|priority to|BACKFILL: "
     "|acct_policy|_dump_job_sched|state set to|responding|returned to|rebooted"
@@ -147,7 +146,6 @@ _PBS_LINE: Final = re.compile(
     r"([0-9]{2})/([0-9]{2})/([0-9]{4}) ([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?"
     r";[0-9a-fA-F]{4,8};[^;]{0,200};(Job|Node|node);([^;\s]{1,250});(.{1,2000})"
 )
-
 
 # fmt: off
 JOBS: Final = (

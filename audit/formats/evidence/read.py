@@ -49,11 +49,11 @@ def read(kind: EvidenceKind, lines: Iterable[str], zone: str, taken: int | None 
 
 def _remarks(kind: EvidenceKind, lines: Iterable[str], taken: str | None) -> Iterator[Remarks]:
     if kind is EvidenceKind.SQUEUE:
-        found = samples.first_lines(lines)
-        if found.is_json:
-            yield samples.documents("\n".join(found.lines), taken)
+        lines, is_json = samples.first_lines(lines)
+        if is_json:
+            yield samples.documents("\n".join(lines), taken)
         else:
-            yield from TableReader(taken).parts(found.lines)
+            yield from TableReader(taken).parts(lines)
     elif kind is EvidenceKind.SPRIO:
         yield from TableReader(taken, PENDING).parts(lines)
     else:

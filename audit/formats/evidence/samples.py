@@ -12,7 +12,7 @@ blanks; others are ignored. Source: the manual pages of squeue and sprio.
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from audit.formats.evidence.statements import PENDING, Remark, Remarks, collected, known
 from audit.formats.evidence.tables import STAMP, tasks
@@ -22,22 +22,15 @@ SPRIO: Final = "date +%s; sprio -l"
 """The commands that write samples."""
 
 
-class Looked(NamedTuple):
-    """Lines, and whether the first that is no time begins a JSON document."""
-
-    lines: Iterable[str]
-    is_json: bool
-
-
-def first_lines(lines: Iterable[str]) -> Looked:
-    """Look at the first lines without losing them."""
+def first_lines(lines: Iterable[str]) -> tuple[Iterable[str], bool]:
+    """Return the lines, and whether the first that is no time begins a JSON document."""
     rest, seen = iter(lines), list[str]()
     for line in rest:
         seen.append(line)
         if line.strip() and not STAMP.fullmatch(line):
             break
     is_json = bool(seen) and seen[-1].lstrip("\ufeff \t").startswith("{")
-    return Looked(itertools.chain(seen, rest), is_json)
+    return itertools.chain(seen, rest), is_json
 
 
 def documents(text: str, taken: str | None) -> Remarks:

@@ -67,11 +67,7 @@ _TABLE: Final = (
     (AttributeKind.STATE, "JobStatus", ""),
     (AttributeKind.CODE, "LastJobStatus JobUniverse", ""),
     (AttributeKind.TIME, "QDate", "submission"),
-    (
-        AttributeKind.TIME,
-        "JobStartDate JobCurrentStartDate",
-        "of the first and of the last execution",
-    ),
+    (AttributeKind.TIME, "JobStartDate JobCurrentStartDate", "of the first and last execution"),
     (AttributeKind.TIME, "CompletionDate EnteredCurrentStatus LastVacateTime", ""),
     (AttributeKind.TIME, "EpochWriteDate", "end of an epoch's execution"),
     (AttributeKind.TEXT, "GlobalJobId", "schedd#ClusterId.ProcId#QDate"),
@@ -83,11 +79,8 @@ _TABLE: Final = (
     (AttributeKind.SECONDS, "AllowedJobDuration AllowedExecuteDuration", "enforced by HTCondor"),
     (AttributeKind.SECONDS, "BatchRuntime MaxRuntime", "set by users"),
     (AttributeKind.MINUTES, "MaxWallTime MaxWallTimeMins", "set by users"),
-    (
-        AttributeKind.FIGURE,
-        "RemoteWallClockTime LastRemoteWallClockTime",
-        "s: all executions, the last",
-    ),
+    (AttributeKind.FIGURE, "RemoteWallClockTime", "s, of all executions"),
+    (AttributeKind.FIGURE, "LastRemoteWallClockTime", "s, of the last"),
     (AttributeKind.FIGURE, "CumulativeSuspensionTime CommittedSuspensionTime", "s"),
     (AttributeKind.FIGURE, "NumJobStarts NumShadowStarts ExitCode HoldReasonCode", ""),
     (AttributeKind.FLAG, "ExitBySignal", ""),
@@ -95,11 +88,7 @@ _TABLE: Final = (
 ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
 """The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
-_UNTYPED: Final = (
-    AttributeKind.TEXT,
-    AttributeKind.HOST,
-    AttributeKind.FLAG,
-)  # kinds that are not numbers
+_UNTYPED: Final = (AttributeKind.TEXT, AttributeKind.HOST, AttributeKind.FLAG)  # no numbers
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")

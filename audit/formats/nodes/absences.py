@@ -11,7 +11,7 @@ manual pages of sacctmgr and scontrol.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -164,14 +164,9 @@ def _found(spans: list[_Span], zone: str, cpus: Mapping[str, int], problems: lis
             problems.append(f"more than {MOST:,} times of nodes: the rest is left out")
             break
         elif end is None or end > begin:
-            absences += _each(nodes, span, begin, end)
+            absences += [Absence(node, begin, end, span.why, span.reservation) for node in nodes]
     if unread:
         problems.append(f"{unread:,} rows without a readable time or node are left out")
     if parts:
         problems.append(f"{parts:,} reservations of parts of nodes are left out")
     return Absences(tuple(absences), tuple(problems))
-
-
-def _each(nodes: Iterable[str], span: _Span, begin: int, end: int | None) -> Iterator[Absence]:
-    for node in nodes:
-        yield Absence(node, begin, end, span.why, span.reservation)

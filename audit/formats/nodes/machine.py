@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from audit.formats.shaping import LARGEST
+from audit.formats.shaping import LARGEST, short
 from audit.model import Node
 from audit.words import OF_TYPE
 
@@ -12,7 +12,6 @@ MOST: Final = 100_000
 """Maximum number of nodes of a listing."""
 _MOST_MEMORY: Final = 1 << 60  # bytes of a node: larger amounts are damage
 _LONGEST: Final = 255  # characters of a name
-_SHOWN: Final = 60
 
 _DRAINED: Final = frozenset(("DRAIN", "DRAINED", "DRAINING", "DRNG", "OFFLINE"))
 _DOWN: Final = frozenset(("DOWN", "FAIL", "FAILING", "ERROR", "DEAD", "STATE-UNKNOWN"))
@@ -132,8 +131,3 @@ def features(text: str | None) -> tuple[str, ...] | None:
 def count(text: str | None) -> int | None:
     """Return a whole number; None if the text is none."""
     return int(text) if text and re.fullmatch(r"[0-9]{1,18}", text) else None
-
-
-def short(text: str) -> str:
-    """Return a text for messages, quoted and cut off."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

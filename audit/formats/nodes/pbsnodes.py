@@ -25,9 +25,9 @@ from audit.formats.nodes.machine import (
     listing,
     names,
     out_of_service,
-    short,
 )
 from audit.formats.pbs.allocations import node_of
+from audit.formats.shaping import short
 
 SOURCE: Final = "pbsnodes"
 

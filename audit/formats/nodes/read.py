@@ -18,8 +18,8 @@ def read(text: str) -> NodeListing:
         return _of_json(text)
     if scontrol.RECORD.search(text):
         return scontrol.read(text)
-    if sinfo.header(text) is not None:
-        return sinfo.read(text)
+    if (found := sinfo.header(text)) is not None:
+        return sinfo.read(text, *found)
     if pbsnodes.recognised(text):
         return pbsnodes.read(text)
     return NodeListing(problems=(f"no list of nodes; expected is {EXPECTED}",))

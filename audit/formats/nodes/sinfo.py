@@ -20,9 +20,8 @@ from audit.formats.nodes.machine import (
     gpus,
     listing,
     names,
-    short,
 )
-from audit.formats.shaping import MIB
+from audit.formats.shaping import MIB, short
 from audit.hostlists import expand
 
 SOURCE: Final = "sinfo"
@@ -47,12 +46,8 @@ def _cells(line: str, separator: str, most: int = -1) -> list[str]:
     return line.split(None, most)
 
 
-def read(text: str) -> NodeListing:
-    """Read a table; never raises for its content."""
-    found = header(text)
-    if found is None:
-        return NodeListing(problems=("no headings of sinfo",))
-    number, separator = found
+def read(text: str, number: int, separator: str) -> NodeListing:
+    """Read a table with this ``header``; never raises for its content."""
     lines = text.split("\n")
     titles = _cells(lines[number].rstrip("\r"), separator)
     problems: list[str] = []

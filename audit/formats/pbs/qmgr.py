@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
+from audit.formats.pbs.allocations import size
 from audit.rules import Limit
 
 _LINE: Final = re.compile(
@@ -29,9 +30,7 @@ _PLAIN: Final[dict[str, Literal["user"] | None]] = {
     "max_user_run": "user",
 }
 _LEFT: Final = re.compile(r"max_(?:group|queued|queuable|user_queuable)|\w+_soft$", re.ASCII)
-_SIZES: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _ALL, _EACH = "PBS_ALL", "PBS_GENERIC"
-MOST: Final = 1 << 62
 
 
 class QmgrLimits(NamedTuple):
@@ -117,12 +116,7 @@ def _higher(limit: Limit, others: list[Limit]) -> list[str]:
 
 def _amount(text: str) -> int:
     """Return a number, or a size such as ``64gb``, in bytes."""
-    match = re.fullmatch(r"(\d{1,18})(?:([kmgtp]?)([bw]))?", text.strip(), re.ASCII | re.IGNORECASE)
-    if match is None:
-        raise ValueError(f"{text!r} is no amount")
-    word = 8 if (match[3] or "").lower() == "w" else 1
-    amount = int(match[1]) * word << _SIZES[(match[2] or "").lower()]
-    if amount > MOST:
+    if (amount := size(text.strip())) is None:
         raise ValueError(f"{text!r} is no amount")
     return amount
 

@@ -56,11 +56,7 @@ _TABLE: Final = (
     (KeyKind.COUNT, "Resource_List.ncpus Resource_List.procs", ""),
     (KeyKind.COUNT, "Resource_List.nodect", "or the content of `nodes`"),
     (KeyKind.COUNT, "Resource_List.ngpus Resource_List.gpus Resource_List.gpu", ""),
-    (
-        KeyKind.COUNT,
-        "Resource_List.mppwidth Resource_List.mppdepth",
-        "Cray: processes; CPUs of each",
-    ),
+    (KeyKind.COUNT, "Resource_List.mppwidth Resource_List.mppdepth", "Cray: processes, CPUs each"),
     (KeyKind.COUNT, "Resource_List.mppnppn", "Cray: processes per node"),
     (KeyKind.SIZE, "Resource_List.mem Resource_List.pmem", "pmem: per CPU"),
     (KeyKind.SIZE, "Resource_List.vmem Resource_List.pvmem", "virtual memory, pvmem: per CPU"),

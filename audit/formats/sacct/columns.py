@@ -29,90 +29,75 @@ class SacctField(NamedTuple):
 
     name: str
     kind: FieldKind
-    remark: str = ""
     read: bool = False  # whether records use it
     must_be_clear: bool = True  # whether lines are refused where it is ambiguous
 
 
-def _many(kind: FieldKind, names: str) -> list[SacctField]:
-    return [SacctField(name, kind) for name in names.split()]
-
-
+_READ: Final = (
+    # kind, columns of records, remark
+    (FieldKind.ID, "JobID", "3_0 array task, 23+1 part of a het job, .batch step"),
+    (FieldKind.ID, "JobIDRaw", "used where there is no JobID"),
+    (FieldKind.NAME, "Cluster User Account Group", ""),
+    (FieldKind.LIST, "Partition", "several where it may still start in any of them"),
+    (FieldKind.NAME, "QOS", ""),
+    (FieldKind.STATE, "State", "CANCELLED by UID: the UID is dropped"),
+    (FieldKind.NAME, "Reason", "why it was last seen waiting"),
+    (FieldKind.NUMBER, "Priority", ""),
+    (FieldKind.NAME, "Reservation", ""),
+    (FieldKind.TIME, "Submit", "of a requeued job: when it was requeued"),
+    (FieldKind.TIME, "Eligible", ""),
+    (FieldKind.TIME, "Start", "None, Unknown: never started, or not yet"),
+    (FieldKind.TIME, "End", "Unknown: still there"),
+    (FieldKind.DURATION, "Elapsed", "suspension is left out"),
+    (FieldKind.SECONDS, "ElapsedRaw", "the same in s"),
+    (FieldKind.DURATION, "Suspended", ""),
+    (FieldKind.DURATION, "Timelimit", "UNLIMITED, Partition_Limit: unknown"),
+    (FieldKind.MINUTES, "TimelimitRaw", "the same in minutes"),
+    (FieldKind.TRES, "AllocTRES", "empty where nothing was allocated"),
+    (FieldKind.TRES, "ReqTRES", ""),
+    (FieldKind.GRES, "AllocGRES ReqGRES", "until 20.11; over all nodes"),
+    (FieldKind.COUNT, "AllocCPUS NCPUS", "of one never started: what it asked for"),
+    (FieldKind.COUNT, "ReqCPUS", ""),
+    (FieldKind.COUNT, "AllocNodes", "0 where nothing was allocated"),
+    (FieldKind.COUNT, "NNodes", "of one never started: what it asked for"),
+    (FieldKind.LIST, "NodeList", "None assigned: never had one"),
+    (FieldKind.COUNT, "ReqNodes", ""),
+    (FieldKind.MEMORY, "ReqMem", "per node (n) or CPU (c) before 21.08"),
+    (FieldKind.FREE, "Constraints", "a|b needs another --delimiter"),
+    (FieldKind.FREE, "SubmitLine", "--array=…%N, --nice, --nodelist"),
+)
+_MAY_BE_UNCLEAR: Final = ("NodeList", "Constraints", "SubmitLine")
+_UNREAD: Final = (
+    # kind, columns that only determine where others begin
+    (FieldKind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
+    (FieldKind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
+    (FieldKind.EXIT, "ExitCode DerivedExitCode"),
+    (FieldKind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
+    (FieldKind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
+    (FieldKind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"),
+    (FieldKind.DURATION, "MinCPU AveCPU"),
+    (FieldKind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
+    (FieldKind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
+    (FieldKind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
+    (FieldKind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"),
+    (FieldKind.NUMBER, "MinCPUTask"),
+    (FieldKind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"),
+    (FieldKind.LIST, "MinCPUNode Flags"),
+    (FieldKind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
+    (FieldKind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
+    (FieldKind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
+    (FieldKind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
+    (FieldKind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
+    (FieldKind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
+    (FieldKind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
+)
 COLUMNS: Final = (
-    # columns of records
-    SacctField(
-        "JobID", FieldKind.ID, "3_0 array task, 23+1 part of a het job, .batch step", read=True
+    *(
+        SacctField(name, kind, True, name not in _MAY_BE_UNCLEAR)
+        for kind, names, _ in _READ
+        for name in names.split()
     ),
-    SacctField("JobIDRaw", FieldKind.ID, "used where there is no JobID", read=True),
-    SacctField("Cluster", FieldKind.NAME, read=True),
-    SacctField("User", FieldKind.NAME, read=True),
-    SacctField("Account", FieldKind.NAME, read=True),
-    SacctField("Group", FieldKind.NAME, read=True),
-    SacctField(
-        "Partition", FieldKind.LIST, "several where it may still start in any of them", read=True
-    ),
-    SacctField("QOS", FieldKind.NAME, read=True),
-    SacctField("State", FieldKind.STATE, "CANCELLED by UID: the UID is dropped", read=True),
-    SacctField("Reason", FieldKind.NAME, "why it was last seen waiting", read=True),
-    SacctField("Priority", FieldKind.NUMBER, read=True),
-    SacctField("Reservation", FieldKind.NAME, read=True),
-    SacctField("Submit", FieldKind.TIME, "of a requeued job: when it was requeued", read=True),
-    SacctField("Eligible", FieldKind.TIME, read=True),
-    SacctField("Start", FieldKind.TIME, "None, Unknown: never started, or not yet", read=True),
-    SacctField("End", FieldKind.TIME, "Unknown: still there", read=True),
-    SacctField("Elapsed", FieldKind.DURATION, "suspension is left out", read=True),
-    SacctField("ElapsedRaw", FieldKind.SECONDS, "the same in s", read=True),
-    SacctField("Suspended", FieldKind.DURATION, read=True),
-    SacctField("Timelimit", FieldKind.DURATION, "UNLIMITED, Partition_Limit: unknown", read=True),
-    SacctField("TimelimitRaw", FieldKind.MINUTES, "the same in minutes", read=True),
-    SacctField("AllocTRES", FieldKind.TRES, "empty where nothing was allocated", read=True),
-    SacctField("ReqTRES", FieldKind.TRES, read=True),
-    SacctField("AllocGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
-    SacctField("ReqGRES", FieldKind.GRES, "until 20.11; over all nodes", read=True),
-    SacctField("AllocCPUS", FieldKind.COUNT, "of one never started: what it asked for", read=True),
-    SacctField("NCPUS", FieldKind.COUNT, "the same", read=True),
-    SacctField("ReqCPUS", FieldKind.COUNT, read=True),
-    SacctField("AllocNodes", FieldKind.COUNT, "0 where nothing was allocated", read=True),
-    SacctField("NNodes", FieldKind.COUNT, "of one never started: what it asked for", read=True),
-    SacctField(
-        "NodeList", FieldKind.LIST, "None assigned: never had one", read=True, must_be_clear=False
-    ),
-    SacctField("ReqNodes", FieldKind.COUNT, read=True),
-    SacctField("ReqMem", FieldKind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
-    SacctField(
-        "Constraints", FieldKind.FREE, "a|b needs another --delimiter", True, must_be_clear=False
-    ),
-    SacctField(
-        "SubmitLine", FieldKind.FREE, "--array=…%N, --nice, --nodelist", True, must_be_clear=False
-    ),
-    # columns that only determine where others begin
-    *_many(FieldKind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
-    *_many(FieldKind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
-    *_many(FieldKind.EXIT, "ExitCode DerivedExitCode"),
-    *_many(FieldKind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),
-    *_many(FieldKind.NUMBER, "NTasks Restarts ReservationId WCKeyID"),
-    *_many(
-        FieldKind.DURATION, "CPUTime Planned PlannedCPU Reserved ResvCPU TotalCPU UserCPU SystemCPU"
-    ),
-    *_many(FieldKind.DURATION, "MinCPU AveCPU"),
-    *_many(FieldKind.MEMORY, "MaxRSS AveRSS MaxVMSize AveVMSize"),
-    *_many(FieldKind.NUMBER, "MaxPages AvePages MaxDiskRead AveDiskRead MaxDiskWrite AveDiskWrite"),
-    *_many(FieldKind.NUMBER, "ConsumedEnergy ConsumedEnergyRaw"),
-    *_many(
-        FieldKind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"
-    ),
-    *_many(FieldKind.NUMBER, "MinCPUTask"),
-    *_many(
-        FieldKind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"
-    ),
-    *_many(FieldKind.LIST, "MinCPUNode Flags"),
-    *_many(FieldKind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
-    *_many(FieldKind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
-    *_many(FieldKind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),
-    *_many(FieldKind.LIST, "TRESUsageInMinTask TRESUsageOutMaxNode TRESUsageOutMinNode"),
-    *_many(FieldKind.LIST, "TRESUsageOutMaxTask TRESUsageOutMinTask"),
-    *_many(FieldKind.NAME, "AveCPUFreq BlockID Layout ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax"),
-    *_many(FieldKind.NAME, "ReqCPUFreqMin SLUID SegmentSize TimeLimit QOSREQ"),
+    *(SacctField(name, kind) for kind, names in _UNREAD for name in names.split()),
 )
 """Fields of sacct 17.11 to 25.05 (manual page, "Job Accounting Fields"); case does not matter."""
 
@@ -121,7 +106,7 @@ SKIPPED: Final = "_"  # name of a declared column that is skipped
 
 _IDS: Final = ("jobid", "jobidraw")
 _TIMES: Final = ("submit", "start", "end")
-_OTHER: Final = SacctField(SKIPPED, FieldKind.FREE, "a column that is not known, or not to be read")
+_OTHER: Final = SacctField(SKIPPED, FieldKind.FREE)  # not known, or not to be read
 _TRAILING: Final = SacctField("", FieldKind.NOTHING)
 
 
@@ -180,7 +165,7 @@ def header_row(line: str, separator: str | None = None) -> SacctLayout | None:
     line = line.removeprefix("\ufeff").rstrip("\r")
     separators = _separators(line) if separator is None else [separator]
     layouts = [layout for text in separators if (layout := _named(line, text))]
-    return max(layouts, key=_known, default=None)
+    return max(layouts, key=lambda layout: known(layout.names), default=None)
 
 
 def _separators(line: str) -> list[str]:
@@ -203,7 +188,7 @@ def _named(line: str, separator: str) -> SacctLayout | None:
     layout = SacctLayout(names, separator, trailing)
     ids = {name.lower() for name in names}.intersection(_IDS)
     odd = names.count(SKIPPED)
-    whole = odd * 4 <= len(names) and _known(layout) * 2 >= len(said)
+    whole = odd * 4 <= len(names) and known(names) * 2 >= len(said)
     return layout if whole and ids and len(said) > 1 else None
 
 
@@ -215,16 +200,15 @@ def _name(text: str) -> str:
     return bare if bare.lower() in BY_NAME else SKIPPED
 
 
-def _known(layout: SacctLayout) -> int:
-    return sum(name.lower() in BY_NAME for name in layout.names)
+def known(names: Sequence[str]) -> int:
+    """Return how many names are those of columns."""
+    return sum(name.lower() in BY_NAME for name in names)
 
 
 MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
 
-
 MOST_BEHIND: Final = 50
 """Number of lines after a record of several lines that are checked for belonging to it."""
-
 
 MOST_TEXT_LINES: Final = 1_000  # of the free text in the last column of a record
 
@@ -459,13 +443,8 @@ def _wrong_count(pieces: int, layout: SacctLayout) -> str:
 def _unclear(layout: SacctLayout, clear: bool) -> str:
     if not clear:
         return "broken lines that can be put together in several ways"
-    texts = [column for column in layout.columns if column.kind is FieldKind.FREE]
+    texts = sorted({column.name for column in layout.columns if column.kind is FieldKind.FREE})
     return (
-        f"separators within {_listed(texts)} can be read in several ways: "
+        f"separators within {' or '.join(texts) or 'a column'} can be read in several ways: "
         "put free text last, or use another --delimiter"
     )
-
-
-def _listed(columns: Sequence[SacctField]) -> str:
-    names = sorted({column.name for column in columns})
-    return " or ".join(names) if names else "a column"

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, header_row, known
 from audit.formats.slurm.fields import FIT, FieldKind
 
 COMMAND: Final = "sacct --allusers --duplicates --parsable2 --format=ALL --starttime=YYYY-MM-DD"
@@ -77,7 +77,7 @@ def find(lines: Sequence[TextLine], separator: str | None = None) -> Head | None
 def table_for_people(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a table that sacct cut to fit a terminal; None: it is none."""
     for line, rule in pairwise(lines[: _MOST_BEFORE + 1]):
-        if _RULE.fullmatch(rule.text) and _known(line.text.split()) > 1:
+        if _RULE.fullmatch(rule.text) and known(line.text.split()) > 1:
             return (
                 f"line {line.number} ({line.shown}) begins a table for people, in which sacct cuts "
                 f"long values; write it again with --parsable2: {COMMAND}"
@@ -90,7 +90,7 @@ def misnamed(lines: Sequence[TextLine]) -> str | None:
     for line in lines[: _MOST_BEFORE + 1]:
         for separator in "|,;\t":
             names = [name.strip().strip('"') for name in line.text.split(separator)]
-            if len(names) > _FEW and _known(names) * 2 >= len(names):
+            if len(names) > _FEW and known(names) * 2 >= len(names):
                 return (
                     f"line {line.number} names columns of sacct ({line.shown}), but not JobID, "
                     f"which is needed; add it to --format, or use: {COMMAND}"
@@ -109,10 +109,6 @@ def absent(names: Container[str]) -> Iterator[str]:
                 f"no column {name}, nor {other} with Elapsed: when jobs {what} is unknown, so "
                 f"nothing can be measured; write the log again with: {COMMAND}"
             )
-
-
-def _known(names: Sequence[str]) -> int:
-    return sum(name.lower() in BY_NAME for name in names)
 
 
 def formatted_times(lines: Sequence[TextLine], layout: SacctLayout, begin: int) -> str | None:

@@ -70,22 +70,17 @@ def parse(block: Block, header: Header) -> Parsed:
     """Read whole lines."""
     names, separator = header.entries["columns"].split(","), header.entries["separator"]
     found = delimited.rows(block, names, separator, _NULLS)
-    rows = found.texts
-    deleted = (_column(rows, "deleted") == "1").fill_null(value=False)
+    rows = found.texts.match_to_schema(_COLUMNS, missing_columns="insert", extra_columns="ignore")
+    deleted = (rows["deleted"] == "1").fill_null(value=False)
     records = _records(rows.filter(~deleted))
     return shaped(block, found.origin, [records, found.odd], steps=int(deleted.sum()), by_line=True)
 
 
-def _column(rows: pl.DataFrame, name: str) -> pl.Series:
-    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(rows))
-    return rows[name] if name in rows.columns else nothing
-
-
 def _records(rows: pl.DataFrame) -> pl.DataFrame:
     """Convert rows to the columns of sacct, and these to records."""
-    frame = pl.DataFrame({name: _column(rows, name) for name in READ})
-    tres = {name: by_distinct(frame[of], _tres) for name, of in _LISTED.items()}
-    texts = frame.select(
+    tres = {name: by_distinct(rows[of], _tres) for name, of in _LISTED.items()}
+    texts = rows.select(
+        "number",
         _positive(PENDING_TASKS).alias(PENDING_TASKS),
         JobID=_job_id(),
         User=pl.coalesce("user", "id_user"),
@@ -111,7 +106,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
         Constraints="constraints",
     )
     texts = texts.with_columns(tres[name]["named"].alias(name) for name in tres)
-    found = typed(texts.with_columns(rows["number"]), "UTC")
+    found = typed(texts, "UTC")
     of_site = tres["AllocTRES"]["of_site"].fill_null(value=False)
     unknown = of_site & (found["gpus"] == 0).fill_null(value=False)
     return found.with_columns(
@@ -133,6 +128,7 @@ READ: Final = (
     *("gres_alloc", "gres_used", "gres_req", "constraints", "tres_alloc", "tres_req"),
 )
 """The columns that are read."""
+_COLUMNS: Final = pl.Schema({"number": pl.Int64, **dict.fromkeys(("deleted", *READ), pl.String)})
 
 
 def _known(name: str) -> pl.Expr:
@@ -155,14 +151,9 @@ def _duration(name: str) -> pl.Expr:
 
 
 def _job_id() -> pl.Expr:
-    array, het = (
-        _positive("id_array_job"),
-        pl.coalesce(_positive("het_job_id"), _positive("pack_job_id")),
-    )
-    task, offset = (
-        _known("id_array_task"),
-        pl.coalesce(_known("het_job_offset"), _known("pack_job_offset")),
-    )
+    array, task = _positive("id_array_job"), _known("id_array_task")
+    het = pl.coalesce(_positive("het_job_id"), _positive("pack_job_id"))
+    offset = pl.coalesce(_known("het_job_offset"), _known("pack_job_offset"))
     tasks = pl.col("array_task_str").map_elements(lambda text: tasks_of(text, {}), pl.String)
     most = pl.when(~tasks.str.contains("%", literal=True)).then(_positive("array_max_tasks"))
     tasks = pl.coalesce(pl.format("{}%{}", tasks, most), tasks)

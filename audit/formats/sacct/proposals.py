@@ -16,6 +16,7 @@ from datetime import datetime
 from itertools import pairwise, permutations
 from typing import Final, NamedTuple
 
+from audit.formats.sacct import job_table
 from audit.formats.sacct.columns import SKIPPED, SacctLayout, fits
 from audit.formats.slurm.fields import FIT, FieldKind
 from audit.hostlists import count
@@ -46,12 +47,8 @@ KNOWN: Final = (
     "_ _ _ _ _ _ _ _ _ _ _ _ _ _ _",  # jobinfo; the rest is used by no record
 )
 
-STATES: Final = frozenset(
-    (
-        *("BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING", "CONFIGURING", "DEADLINE"),
-        *("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PENDING", "PREEMPTED", "REQUEUED"),
-        *("RESIZING", "REVOKED", "RUNNING", "SUSPENDED", "TIMEOUT"),
-    )
+_STATES: Final = frozenset(
+    (*job_table.STATES, "COMPLETING", "CONFIGURING", "REQUEUED", "RESIZING", "REVOKED")
 )
 
 _TESTS: Final = (
@@ -59,10 +56,8 @@ _TESTS: Final = (
     (FieldKind.TIME, re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")),
     (FieldKind.DURATION, re.compile(rf"(?:{FIT[FieldKind.DURATION]})")),
     (FieldKind.COUNT, re.compile(r"\d+")),
-    (
-        FieldKind.MEMORY,
-        re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?"),
-    ),  # 0.04M is no step of job 0
+    # before ID: 0.04M is no step of job 0
+    (FieldKind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),
     (FieldKind.ID, re.compile(FIT[FieldKind.ID])),
     (FieldKind.EXIT, re.compile(r"\d+:\d+")),
     (FieldKind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
@@ -383,7 +378,7 @@ def _kind(values: Sequence[str]) -> FieldKind | None:
     known = {value for value in values if value}
     if known <= {"Unknown", "None", "INVALID"}:
         return None
-    if all(value.split(" by ")[0] in STATES for value in known):
+    if all(value.split(" by ")[0] in _STATES for value in known):
         return FieldKind.STATE
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
 

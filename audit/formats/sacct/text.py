@@ -428,19 +428,17 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
     if sniffed is None:
         return "no header row, and no columns found: name them (--columns A,B,…)"
     found = proposals.propose(sniffed)
-    left = proposals.spans(found.names)
-    notes = [f"; {question}" for question in found.questions]
-    if left:
-        notes.append(
+    questions = "".join(f"; {question}" for question in found.questions)
+    rest = ""
+    if left := proposals.spans(found.names):
+        rest = (
             f"\n('_' is not read; columns {left} may be User, Account, Partition, QOS, …: "
             "replace what you know)"
         )
     return (
         f"no header row: let sacct write it (without -n, --noheader): {heads.COMMAND}\n"
         f"Or say what its {len(found.names)} columns are, separated by {sniffed.separator!r}. "
-        "Their content proves these names"
-        f"{''.join(notes[: len(found.questions)])}:\n"
-        f"  --columns {','.join(found.names)}{''.join(notes[len(found.questions) :])}"
+        f"Their content proves these names{questions}:\n  --columns {','.join(found.names)}{rest}"
     )
 
 

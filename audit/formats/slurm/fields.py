@@ -27,9 +27,7 @@ OVERFLOW: Final = (1 << 63, 1 << 31)
 _AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
 GPU_PLUGIN: Final = "7696487"  # Slurm's number for GPUs where the plugin with their name is missing
 
-
 _MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
-
 
 _TRES_AMOUNT: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([{UNITS}{UNITS.lower()}]?)")
 _MOST_ITEMS: Final = 1_000

@@ -17,19 +17,12 @@ Source: Slurm's "Resource Limits" (resource_limits.html), 22.05 to 25.05; slurmc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from audit.formats.shaping import MIB
 from audit.formats.slurm.fields import tres_amounts
 from audit.formats.slurm.sacctmgr import ROOT, Association, Qos
-from audit.formats.slurm.scontrol import Partition
+from audit.formats.slurm.scontrol import TRACKED, Partition
 from audit.formats.slurm.slurm_conf import seconds
 from audit.model import Limit, Per, Scope
 
-_RESOURCES: Final = {
-    "cpu": ("cpus", 1),
-    "node": ("nodes", 1),
-    "gres/gpu": ("gpus", 1),
-    "mem": ("mem_bytes", MIB),
-}
 _OVERRIDING: Final = {
     "grpjobs": ("grpjobs",),
     "grptres": ("grptres",),
@@ -164,8 +157,8 @@ def _amounts(name: str, text: str, left_out: set[str]) -> Iterator[_Amount]:
             yield int(time), None
     elif name.startswith(("maxtres", "grptres")):
         for tracked, amount in tres_amounts(text).items():
-            if tracked in _RESOURCES:
-                resource, unit = _RESOURCES[tracked]
+            if tracked in TRACKED:
+                resource, unit = TRACKED[tracked]
                 yield int(amount * unit), resource
             else:
                 left_out.add(f"{name} of {tracked}")

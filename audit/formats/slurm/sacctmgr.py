@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from audit.formats.shaping import short
+
 ROOT: Final = "root"  # the account above all accounts
 
 FORMAT: Final = (
@@ -41,7 +43,6 @@ LIMITS: Final = {
     "maxwalldurationperjob": "maxwall",
 }
 """Columns and options with limits (lower case), and the name of each limit."""
-_SHOWN: Final = 60
 
 
 class Fault(NamedTuple):
@@ -144,11 +145,11 @@ def qualities(text: str) -> Listed[Qos]:
             if not 0 <= found.usage_factor < math.inf:
                 raise ValueError
         except ValueError:
-            wrong = f"QOS {_short(name)}: {factor!r}, {priority!r} must be numbers ≥ 0"
+            wrong = f"QOS {short(name)}: {factor!r}, {priority!r} must be numbers ≥ 0"
             faults.append(Fault(line, wrong))
             continue
         if name in known:
-            faults.append(Fault(line, f"QOS {_short(name)} is listed more than once"))
+            faults.append(Fault(line, f"QOS {short(name)} is listed more than once"))
         known[name] = found
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
@@ -229,9 +230,9 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
         if not account:
             faults.append(Fault(line, "an association without account"))
         elif share is None:
-            faults.append(Fault(line, f"share {_short(row['share'])}: a number ≥ 0, or 'parent'"))
+            faults.append(Fault(line, f"share {short(row['share'])}: a number ≥ 0, or 'parent'"))
         elif parent is None and not user and not above_all:
-            faults.append(Fault(line, f"account {_short(account)}: its parent is not there"))
+            faults.append(Fault(line, f"account {short(account)}: its parent is not there"))
         else:
             association = Association(
                 account=account,
@@ -339,7 +340,7 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             continue
         match = _RECORD.fullmatch(plain)
         if match is None:
-            faults.append(Fault(number, f"{_short(plain)} is not a line of 'sacctmgr dump'"))
+            faults.append(Fault(number, f"{short(plain)} is not a line of 'sacctmgr dump'"))
             continue
         kind, name, rest = match.groups()
         if kind == "Parent":
@@ -348,7 +349,7 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
         options = {option.lower(): value.strip("'") for option, value in _OPTION.findall(rest)}
         share = _share(options.get("fairshare", "1") or "1")
         if share is None:
-            shown = _short(options["fairshare"])
+            shown = short(options["fairshare"])
             faults.append(Fault(number, f"Fairshare={shown}: a number ≥ 0, or 'parent'"))
             continue
         if kind == "Cluster":
@@ -383,15 +384,15 @@ def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
     for row in rows:
         key = row.account, row.user, row.partition
         if key in seen:
-            what = f"user {_short(row.user)} of account" if row.user is not None else "account"
-            yield Fault(row.line, f"{what} {_short(row.account)} is listed more than once")
+            what = f"user {short(row.user)} of account" if row.user is not None else "account"
+            yield Fault(row.line, f"{what} {short(row.account)} is listed more than once")
         seen.add(key)
     for row in rows:
-        account = f"account {_short(row.account)}"
+        account = f"account {short(row.account)}"
         if row.account not in parents:
             yield Fault(row.line, f"{account} is not among the associations")
         elif row.user is None and row.parent is not None and row.parent not in parents:
-            above = f"its parent {_short(row.parent)} is not among the associations"
+            above = f"its parent {short(row.parent)} is not among the associations"
             yield Fault(row.line, f"{account}: {above}")
         if row.user is None and _is_circular(row.account, parents):
             yield Fault(row.line, f"{account} is above itself")
@@ -404,8 +405,3 @@ def _is_circular(account: str, parents: Mapping[str, str | None]) -> bool:
             return at == account
         at = parents.get(at)
     return False
-
-
-def _short(text: str | None) -> str:
-    known = text or ""
-    return repr(known if len(known) <= _SHOWN else f"{known[:_SHOWN]}…")

@@ -18,18 +18,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-import polars as pl
-
-from audit.formats.shaping import LARGEST, MIB
-from audit.formats.slurm.fields import amounts, tres, tres_weights
+from audit.formats.shaping import LARGEST, MIB, short
+from audit.formats.slurm.fields import tres_amounts, tres_weights
 from audit.hostlists import expand
 
 MOST_NAMES: Final = 1 << 20  # maximum number of node names, for all partitions of a text together
 
 MOST_MEMORY: Final = 1 << 60  # maximum bytes of a partition: larger amounts are damage
 
-RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
-"""Resources of a partition, as in config.toml."""
+TRACKED: Final = {
+    "cpu": ("cpus", 1),
+    "node": ("nodes", 1),
+    "gres/gpu": ("gpus", 1),
+    "mem": ("mem_bytes", MIB),
+}
+"""Trackable resources that are read, and the name and unit of each in config.toml."""
 
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
@@ -46,7 +49,7 @@ class Partition:
 
     name: str
     nodes: frozenset[str]  # names of its nodes; may be empty
-    total: Mapping[str, int]  # total of its nodes, by ``RESOURCES``; unknown ones are left out
+    total: Mapping[str, int]  # total of its nodes, by ``TRACKED``; unknown ones are left out
     billing_weights: Mapping[str, float] = field(default_factory=dict)
     """TRESBillingWeights, see ``formats.slurm.fields``; empty: jobs are billed their CPUs."""
     job_factor: int = 1  # PriorityJobFactor
@@ -81,12 +84,12 @@ def read(text: str) -> PartitionListing:
             problems.append(f"partition {name!r} is listed more than once: the last entry is used")
         pairs = [(key, value) for key, value in _KEY.findall(record) if value not in _NOTHING]
         entries[name] = dict(reversed(pairs))  # of keys that repeat, the first
-    nodes, totals = _nodes(entries, problems), _totals(entries)
+    nodes = _nodes(entries, problems)
     partitions = tuple(
         Partition(
             name,
             nodes=nodes[name],
-            total=totals[name],
+            total=_total(values),
             billing_weights=_billing_weights(name, values, problems),
             job_factor=_whole(values, "PriorityJobFactor"),
             tier=_whole(values, "PriorityTier"),
@@ -129,7 +132,7 @@ def capacity(partitions: Sequence[Partition]) -> dict[str, int]:
     union = frozenset[str]().union(*(partition.nodes for partition in partitions))
     smallest_first = sorted(partitions, key=lambda partition: len(partition.nodes))
     amounts = {}
-    for resource in RESOURCES:
+    for resource, _ in TRACKED.values():
         known = [partition for partition in smallest_first if resource in partition.total]
         whole = [partition.total[resource] for partition in known if partition.nodes == union]
         amount = max(whole) if whole else _in_parts(known, union, resource)
@@ -165,10 +168,9 @@ def _nodes(
         nodes = expand(listed, left)
         if nodes is None:
             # the list itself is the node: partitions with the same list still share it
-            shown = listed if len(listed) <= 60 else f"{listed[:60]}…"
             problems.append(
-                f"partition {name!r}: its nodes {shown!r} are not a list of names and ranges, or "
-                "too many: it shares them with the partitions of the same list alone"
+                f"partition {name!r}: its nodes {short(listed)} are not a list of names and "
+                "ranges, or too many: it shares them with the partitions of the same list alone"
             )
             nodes = [listed]
         left -= len(nodes)
@@ -191,38 +193,18 @@ def _whole(values: Mapping[str, str], key: str) -> int:
     return int(number) if re.fullmatch(r"[0-9]{1,9}", number) else 1
 
 
-def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int]]:
-    """Return each partition's total: TRES, else the older keys, which include reserved cores."""
-    keys = ("TRES", "TotalCPUs", "TotalNodes")
-    frame = pl.DataFrame(
-        {key: [values.get(key) for values in entries.values()] for key in keys},
-        schema=dict.fromkeys(keys, pl.String),
-    )
-    listed = tres(pl.col("TRES"))
-    memory = pl.col("TRES").str.extract(r"(?:^|,)mem=([^,]*)")
-    read = frame.select(
-        cpus=pl.coalesce(listed["cpus"], amounts(pl.col("TotalCPUs"))),
-        nodes=pl.coalesce(listed["nodes"], amounts(pl.col("TotalNodes"))),
-        # a list without GPUs: there are none
-        gpus=pl.coalesce(listed["gpus"], pl.when(pl.col("TRES").is_not_null()).then(0)),
-        # unlike a job's memory, 2 PiB are no overflow here
-        mem_bytes=amounts(
-            pl.when(memory.str.contains(r"\d$")).then(memory + "M").otherwise(memory)
-        ),
-    ).with_columns(
-        # 1 MiB per node is slurm.conf's default
-        mem_bytes=pl.when(pl.col("mem_bytes") > pl.col("nodes").fill_null(1) * MIB).then(
-            "mem_bytes"
-        )
-    )
-    return {
-        name: {
-            resource: amount
-            for resource, amount in row.items()
-            if amount is not None and 0 <= amount <= _limit(resource)
-        }
-        for name, row in zip(entries, read.iter_rows(named=True), strict=True)
-    }
+def _total(values: Mapping[str, str]) -> dict[str, int]:
+    """Return a partition's total: TRES, else the older keys, which include reserved cores."""
+    listed = tres_amounts(values.get("TRES", ""))
+    older = f"cpu={values.get('TotalCPUs')},node={values.get('TotalNodes')}"
+    given = tres_amounts(older) | listed
+    if "TRES" in values:  # a list without GPUs: there are none
+        typed = (amount for name, amount in listed.items() if name.startswith("gres/gpu:"))
+        given.setdefault("gres/gpu", sum(typed))
+    if given.get("mem", 0) <= given.get("node", 1):  # 1 MiB per node is slurm.conf's default
+        given.pop("mem", None)
+    amounts = {of: given[name] * unit for name, (of, unit) in TRACKED.items() if name in given}
+    return {of: round(amount) for of, amount in amounts.items() if amount <= _limit(of)}
 
 
 def _limit(resource: str) -> int:

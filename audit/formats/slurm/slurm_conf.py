@@ -201,14 +201,10 @@ def read(text: str) -> SlurmConf:
                 found[name] = convert(value)
             except ValueError as error:
                 faults.append(Fault(line, f"{key}: {error}"))
-    of_priority = {name for name in found if name.startswith("weights.")}
+    weights = {name: found.pop(name) for name in [*found] if name.startswith("weights.")}
     return SlurmConf(
-        **{name: value for name, value in found.items() if name not in of_priority},
-        weights={
-            name.removeprefix("weights."): found[name]
-            for name in _SETTINGS
-            if name in of_priority and found[name]
-        },
+        **found,
+        weights={name.removeprefix("weights."): of for name, of in weights.items() if of},
         partitions=billed,
         job_factors=factors,
         faults=tuple(sorted(faults)),

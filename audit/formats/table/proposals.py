@@ -62,7 +62,6 @@ _IN_ORDER: Final = (
 _ENDED_BY_LIMIT: Final = r"(?i)^time.?(?:out|limit)"
 _WITHIN: Final = (0.97, 1.25)  # runtime over walltime of jobs that ended in TIMEOUT
 
-
 _MOST_STATES: Final = 12
 _MEANINGS: Final = (
     (r"complete.*|success.*|succe+ded|pass(?:ed)?|done|finished|ok", "COMPLETED"),

@@ -37,7 +37,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     mapping = reading.table
     if mapping is None:
         raise DialectError("a table needs a mapping of its columns: --table, or --map")
-    if mapping.job_id is None:
+    if mapping.adds:
         raise DialectError("the mapping has no job_id: it is for columns after the 18 of SWF")
     zone = reading.zone or mapping.zone
     if not is_zone(zone or "UTC"):

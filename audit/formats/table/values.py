@@ -4,6 +4,7 @@ A row is refused for its id, for a mapped time that cannot be read, or because i
 starts. Any other value that cannot be read is unknown, and counted.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
@@ -64,18 +65,10 @@ class _RowReader:
         self.given.check(name, ids.is_null(), "is not a job id")
         columns = self.columns()
         numbers = ids.str.extract(_NUMBERED).cast(pl.Int64)
-        elapsed, wait = (columns.pop(name, None) for name in ("elapsed", "wait"))
-        times = self.times(elapsed, wait, columns.get("suspended"), numbers)
-        frame = pl.DataFrame(
-            {
-                "number": self.texts["number"],
-                "job_number": numbers,
-                **columns,
-                **times,
-                **self.given.faults(),
-            }
-        )
-        return self.whole(frame)
+        times = self.times(columns, numbers)
+        named = {"number": self.texts["number"], "job_number": numbers}
+        frame = pl.DataFrame({**named, **columns, **times, **self.given.faults()})
+        return self.whole(frame.drop("elapsed", "wait", strict=False))
 
     def columns(self) -> dict[str, pl.Series]:
         """Return the fields that are no times."""
@@ -109,7 +102,8 @@ class _RowReader:
             named = pl.when(gpus > 0).then(pl.format("{}:{}", shaping.single_node(kind), gpus))
             typed = kind.str.contains(":", literal=True)
             frame = frame.with_columns(gpu_types=pl.when(typed).then(kind).otherwise(named))
-        labels = [(self.fields[n].column or n) for n in ("start_time", "end_time") if self.has(n)]
+        ends = [name for name in ("start_time", "end_time") if name in self.fields]
+        labels = [self.fields[name].column or name for name in ends]
         order = shaping.ends_early(f"columns {', '.join(labels)}")
         late = (pl.col("end_time") > LATEST, RefusalCode.TIME, "it ends after 2242")
         doubts = [(frame["undecided"], UNDECIDED), (frame["differs"], _LATE), *self.given.doubts]
@@ -118,9 +112,6 @@ class _RowReader:
             remarks=shaping.remarks(*doubts),
             **shaping.faulted([order, late], "problem", "code"),
         ).rename(_LENGTHS, strict=False)
-
-    def has(self, name: str) -> bool:
-        return name in self.fields
 
     def raw(self, of: table.Mapped) -> pl.Series:
         """Return the texts of a field's column, null where they mean unknown."""
@@ -196,33 +187,25 @@ class _RowReader:
         """Count the values that cannot be read."""
         self.given.doubt(of.column or "", text.is_not_null() & value.is_null())
 
-    def times(
-        self,
-        elapsed: pl.Series | None,
-        wait: pl.Series | None,
-        suspended: pl.Series | None,
-        numbers: pl.Series,
-    ) -> dict[str, pl.Series]:
+    def times(self, columns: Mapping[str, pl.Series], numbers: pl.Series) -> dict[str, pl.Series]:
         """Return the times, those that follow from durations, and doubts about them."""
         unknown = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(self.texts))
-        elapsed = unknown if elapsed is None else elapsed
-        suspended = unknown if suspended is None else suspended
-        read = {_SLURM_TIMES[n]: self.instants(self.fields[n]) for n in table.TIMES if self.has(n)}
+        given = ("elapsed", "wait", "suspended")
+        elapsed, wait, suspended = (columns.get(name, unknown) for name in given)
+        known = [name for name in table.TIMES if name in self.fields]
+        read = {_SLURM_TIMES[name]: self.instants(self.fields[name]) for name in known}
         found = settled(read, elapsed, suspended, numbers)
+        times = {name: found[name].set(found[name] == 0, None) for name in table.TIMES}
         frame = pl.DataFrame(
-            {
-                **{n: found[n].set(found[n] == 0, None) for n in table.TIMES},
-                "elapsed": elapsed,
-                "wait": unknown if wait is None else wait,
-            }
-        ).with_columns(undecided=found["undecided"])
+            {**times, "undecided": found["undecided"], "elapsed": elapsed, "wait": wait}
+        )
         start, end, spent = (pl.col(n) for n in ("start_time", "end_time", "elapsed"))
         ready = pl.coalesce("eligible_time", "submit_time")
-        if not self.has("start_time"):
+        if "start_time" not in known:
             frame = frame.with_columns(start_time=pl.coalesce(ready + pl.col("wait"), end - spent))
-        elif not self.has("eligible_time"):
+        elif "eligible_time" not in known:
             frame = frame.with_columns(eligible_time=start - pl.col("wait"))
-        if not self.has("end_time"):
+        if "end_time" not in known:
             frame = frame.with_columns(end_time=start + spent)
         frame = frame.with_columns(
             occupancy_s=pl.coalesce(end - start, spent),

@@ -15,7 +15,6 @@ from tests.places import DATA
 
 CAPTURES = DATA / "sacct"
 
-
 parse = partial(contract.parsed, sacct.DIALECT)
 
 SAME = ("x_d.psv", "all.psv", "epoch.psv", "noconvert.psv", "us.txt", "steps.psv")

@@ -87,7 +87,6 @@ def case(**form: Any) -> Case:
 ONE_LINE = case(indent=None)
 MANY_LINES = case(indent=1, objects=False)
 
-
 ON_TWO_NODES = replace(
     ONE_LINE,
     carries=(*CARRIES, "node_list", "node_amounts"),

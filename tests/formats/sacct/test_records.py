@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.dialects import PLAIN, Reading
-from audit.formats.lines import Block
+from audit.formats.dialects import Reading
 from audit.formats.sacct import text as sacct
 from audit.formats.sacct.records import CONTRADICTED, OUTVOTED
 from tests.formats import contract
@@ -100,27 +99,6 @@ def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]], counts_nodes: 
 
 
 @pytest.mark.parametrize(
-    ("columns", "doubtful"),
-    [
-        ({"AllocTRES": "cpu=100,node=9", "NCPUS": "108", "NNodes": "9"}, True),
-        ({"AllocTRES": "cpu=108,node=8", "NCPUS": "108", "NNodes": "9"}, True),
-        ({"AllocTRES": "cpu=108,node=9", "NCPUS": "108", "NNodes": "9"}, False),
-        ({"AllocTRES": "cpu=1500,node=9", "NCPUS": "1.46K", "NNodes": "9"}, False),
-        ({"AllocTRES": "", "NCPUS": "108", "NNodes": "9"}, False),
-    ],
-)
-def test_contradictions_between_columns_are_counted(
-    columns: dict[str, str], doubtful: bool
-) -> None:
-    given = {"JobID": "7", "State": "COMPLETED", "Submit": "100", "Start": "200", "End": "300"}
-    data = "".join("|".join(row) + "\n" for row in zip(*{**given, **columns}.items(), strict=True))
-    parsed = sacct.parse(Block(data.encode(), 0, 1), sacct.header(data.encode(), PLAIN))
-    assert parsed.remarks == ({CONTRADICTED: 1} if doubtful else {})
-    if columns["AllocTRES"].startswith("cpu=100,"):
-        assert parsed.records["cpus"].to_list() == [100]
-
-
-@pytest.mark.parametrize(
     ("columns", "remark", "cpus", "nodes"),
     [
         # what agrees with the names of the nodes counts
@@ -134,6 +112,12 @@ def test_contradictions_between_columns_are_counted(
         ("a hash|cpu=100,node=10|100|", None, 100, 10),
         ("|cpu=100,node=1|108|9", CONTRADICTED, 100, 1),
         ("None assigned|cpu=100,node=2|100|1", CONTRADICTED, 100, 2),
+        # without names: AllocTRES counts
+        ("|cpu=100,node=9|108|9", CONTRADICTED, 100, 9),
+        ("|cpu=108,node=8|108|9", CONTRADICTED, 108, 8),
+        ("|cpu=108,node=9|108|9", None, 108, 9),
+        ("|cpu=1500,node=9|1.46K|9", None, 1_500, 9),
+        ("||108|9", None, 108, 9),
     ],
 )
 def test_nodes_that_are_named_decide_between_counts(

@@ -8,13 +8,10 @@ import polars as pl
 import pytest
 
 from audit.errors import DialectError
-from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_log, open_logs, parsed_blocks
-from audit.metrics.attempts.population import describe
-from audit.model import Pool
 from audit.store import migrations
-from audit.words import Resource
+from tests.formats.without_store import described
 from tests.places import DATA
 
 SAMPLES: Final = DATA / "tables" / "slurmrestd"
@@ -27,10 +24,7 @@ def attempts(path: Path) -> pl.DataFrame:
     assert log.dialect.name == EXPECTED["dialect"]
     parsed = [found for _, found in parsed_blocks(log)]
     assert all(found.refusals.is_empty() for found in parsed)
-    records = pl.concat(found.records for found in parsed).with_columns(
-        input_id=pl.lit("i"), attempt=pl.lit(1, pl.Int64), superseded=pl.lit(value=False)
-    )
-    return describe(attempts_of(records), [Pool("all", Resource.cpus, 10**6)])
+    return described(pl.concat(found.records for found in parsed))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

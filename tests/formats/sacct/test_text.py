@@ -21,7 +21,6 @@ from tests.logs import busy
 
 SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
 
-
 parse = partial(contract.parsed, sacct.DIALECT)
 
 
@@ -161,52 +160,41 @@ def test_what_started_and_what_ended(
 
 
 @pytest.mark.parametrize(
-    ("columns", "cpus", "nodes", "gpus", "mem"),
+    ("columns", "amounts"),
     [
-        ({"AllocTRES": "cpu=8,mem=1G,node=2", "ReqTRES": "cpu=4,gres/gpu=1"}, 8, 2, 0, 1 << 30),
-        ({"AllocTRES": "", "ReqTRES": "cpu=4,gres/gpu:a=1,mem=2G,node=1"}, 4, 1, 1, 2 << 30),
-        ({"AllocTRES": "cpu=4", "AllocGRES": "gpu:2"}, 4, None, 2, None),
-        ({"AllocCPUS": "0", "ReqCPUS": "4", "AllocNodes": 0, "NNodes": 2}, 4, 2, None, None),
-        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "4000Mc"}, 8, 2, None, 32_000 << 20),
-        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16Gn"}, 8, 2, None, 32 << 30),
-        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "2147486648Mn"}, 8, 2, None, 24_000 << 20),
-        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16G"}, 8, 2, None, 16 << 30),
-        ({"NCPUS": "0"}, 0, None, None, None),
+        ({"AllocTRES": "cpu=8,mem=1G,node=2", "ReqTRES": "cpu=4,gres/gpu=1"}, (8, 2, 0, 1 << 30)),
+        ({"AllocTRES": "", "ReqTRES": "cpu=4,gres/gpu:a=1,mem=2G,node=1"}, (4, 1, 1, 2 << 30)),
+        ({"AllocTRES": "cpu=4", "AllocGRES": "gpu:2"}, (4, None, 2, None)),
+        ({"AllocCPUS": "0", "ReqCPUS": "4", "AllocNodes": 0, "NNodes": 2}, (4, 2, None, None)),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "4000Mc"}, (8, 2, None, 32_000 << 20)),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16Gn"}, (8, 2, None, 32 << 30)),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "2147486648Mn"}, (8, 2, None, 24_000 << 20)),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16G"}, (8, 2, None, 16 << 30)),
+        ({"NCPUS": "0"}, (0, None, None, None)),
     ],
 )
-def test_amounts(
-    columns: dict[str, object],
-    cpus: int | None,
-    nodes: int | None,
-    gpus: int | None,
-    mem: int | None,
-) -> None:
+def test_amounts(columns: dict[str, object], amounts: tuple[int | None, ...]) -> None:
     found = ran(**columns)
-    assert (found["cpus"], found["nodes"], found["gpus"], found["mem_bytes"]) == (
-        cpus,
-        nodes,
-        gpus,
-        mem,
-    )
+    assert tuple(found[name] for name in ("cpus", "nodes", "gpus", "mem_bytes")) == amounts
 
 
 @pytest.mark.parametrize(
-    ("columns", "gpus", "types", "any_type"),
+    ("allocated", "requested", "found"),
     [
-        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4,gres/gpu:a100=4"), 4, "a100:4", False),
-        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4"), 4, "a100:4", True),
-        (("gres/gpu=4,gres/gpu:a100=4", ""), 4, "a100:4", None),
-        (("gres/gpu=2", "gres/gpu:h100=2"), 2, "h100:2", False),
-        (("", "gres/gpu:h100=2"), 2, "h100:2", False),
-        (("", "gres/gpu=2"), 2, None, True),
-        (("cpu=4", "cpu=4"), 0, None, None),
+        ("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4,gres/gpu:a100=4", (4, "a100:4", False)),
+        ("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4", (4, "a100:4", True)),
+        ("gres/gpu=4,gres/gpu:a100=4", "", (4, "a100:4", None)),
+        ("gres/gpu=2", "gres/gpu:h100=2", (2, "h100:2", False)),
+        ("", "gres/gpu:h100=2", (2, "h100:2", False)),
+        ("", "gres/gpu=2", (2, None, True)),
+        ("cpu=4", "cpu=4", (0, None, None)),
     ],
 )
 def test_types_of_gpus(
-    columns: tuple[str, str], gpus: int, types: str | None, any_type: bool | None
+    allocated: str, requested: str, found: tuple[int, str | None, bool | None]
 ) -> None:
-    found = ran(AllocTRES=columns[0], ReqTRES=columns[1])
-    assert (found["gpus"], found["gpu_types"], found["any_gpu_type"]) == (gpus, types, any_type)
+    job = ran(AllocTRES=allocated, ReqTRES=requested)
+    assert (job["gpus"], job["gpu_types"], job["any_gpu_type"]) == found
 
 
 def test_types_of_gpus_in_older_versions() -> None:

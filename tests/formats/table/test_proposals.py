@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from audit.config import table
+from audit.config.faults import validated
 from audit.config.table import TableMapping, presets
 from audit.errors import DialectError
 from audit.formats import dialects
@@ -208,7 +208,7 @@ def test_a_proposed_preset_is_written_whole() -> None:
     sample = TABLES[0]
     found = proposals.propose((SAMPLES / sample.name / sample.file).read_bytes())
     assert found is not None
-    assert table._checked(tomllib.loads(found.written), "x") == presets()[sample.name]
+    assert validated(TableMapping, tomllib.loads(found.written), "x") == presets()[sample.name]
 
 
 def test_a_log_that_another_dialect_reads_is_no_table() -> None:

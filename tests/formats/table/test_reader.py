@@ -15,6 +15,7 @@ from audit.formats.table import reader
 from audit.ingest.attempts import attempts_of
 from audit.ingest.logs import open_log, parsed_blocks
 from tests.formats.contract import HOSTILE
+from tests.formats.without_store import labelled
 
 MAPPING = TableMapping.model_validate(
     {"job_id": {"column": "id"}, "user": {"column": "who"}, "submit_time": {"column": "at"}}
@@ -159,12 +160,3 @@ def test_equal_tasks_are_different_attempts() -> None:
     assert attempts_of(again).height == 1000
     job = labelled(parse(text, ended).records)
     assert attempts_of(job).height == job.unique(["job_id", "submit_time"]).height < 1000
-
-
-def labelled(records: pl.DataFrame) -> pl.DataFrame:
-    return records.with_columns(
-        cluster=pl.lit("c"),
-        input_id=pl.lit("i"),
-        attempt=pl.lit(1, pl.Int64),
-        superseded=pl.lit(value=False),
-    )

@@ -9,11 +9,10 @@ import pytest
 
 from audit.config.table import TableMapping, presets
 from audit.formats.dialects import Reading
-from audit.ingest.attempts import attempts_of
 from audit.ingest.logs import open_log, parsed_blocks
-from audit.metrics.attempts.population import describe
-from audit.model import Pool, Standing
+from audit.model import Standing
 from audit.words import Resource
+from tests.formats.without_store import described
 from tests.places import DATA
 
 SAMPLES: Final = DATA / "tables"
@@ -60,13 +59,9 @@ def read(sample: Sample, mapping: TableMapping) -> tuple[pl.DataFrame, pl.DataFr
         SAMPLES / sample.name / sample.file, None, Reading(zone=sample.zone, table=mapping)
     )
     parsed = [found for _, found in parsed_blocks(log)]
-    records = pl.concat(found.records for found in parsed).with_columns(
-        cluster=pl.lit("c"), input_id=pl.lit("i"), attempt=pl.lit(1, pl.Int64)
-    )
-    attempts = attempts_of(records.with_columns(superseded=pl.lit(value=False)))
-    pool = Pool("all", Resource.nodes, 10**6)
-    described = describe(attempts, [pool])
-    return described.sort("line", "start_time"), pl.concat(found.refusals for found in parsed)
+    records = pl.concat(found.records for found in parsed)
+    attempts = described(records, resource=Resource.nodes).sort("line", "start_time")
+    return attempts, pl.concat(found.refusals for found in parsed)
 
 
 def told(attempt: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
@@ -75,7 +70,7 @@ def told(attempt: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", TABLES, ids=lambda sample: sample.name)
-def test_each_line_is_what_is_expected(sample: Sample) -> None:
+def test_each_line_and_the_sums_are_what_is_expected(sample: Sample) -> None:
     expected = json.loads((SAMPLES / sample.name / "expected.json").read_text(encoding="utf-8"))
     found, refusals = read(sample, presets()[sample.name])
     wanted = expected["attempts"]
@@ -95,13 +90,10 @@ def test_each_line_is_what_is_expected(sample: Sample) -> None:
                 assert attempt[key] == should.get(key), (one, key)
     reasons = [(one["line"], one["reason"]) for one in expected.get("refused", [])]
     assert refusals.select("line", "reason").rows() == reasons
+    sums_are(expected["totals"], found)
 
 
-@pytest.mark.parametrize("sample", TABLES, ids=lambda sample: sample.name)
-def test_the_sums_are_what_is_expected(sample: Sample) -> None:
-    expected = json.loads((SAMPLES / sample.name / "expected.json").read_text(encoding="utf-8"))
-    found, _ = read(sample, presets()[sample.name])
-    totals = expected["totals"]
+def sums_are(totals: dict[str, int], found: pl.DataFrame) -> None:
     assert found.height == totals["attempts"]
     if "ended" not in totals:
         return
