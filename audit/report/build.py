@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from audit.config import Metrics
 from audit.errors import ReportError
 from audit.model import OBSERVED, Announcement, Period
+from audit.report import stored
 from audit.report.contents import (
     DEFAULT,
     Assumed,
@@ -97,8 +98,15 @@ def build(
     snapshot; ``schedule`` is the observed schedule, or the name of a simulated one.
 
     Raises:
-        ReportError: the database does not have the cluster.
+        ReportError: the database does not have the cluster, or results that cannot be shown.
     """
+    with stored.reading(cluster, period.name):
+        return _build(con, cluster, period, options, schedule)
+
+
+def _build(
+    con: Connection, cluster: str, period: Period, options: Options, schedule: str
+) -> Contents:
     of_period = {"cluster": cluster, "period": period.name}
     if not (known := queries.rows(con, "report/cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")

@@ -18,6 +18,7 @@ from audit.report.render import page
 from audit.report.sections.changes.charts import trend
 from audit.report.sections.changes.page_one import LEAST_JOBS
 from audit.report.sections.changes.record import Trend
+from audit.report.stored import reading
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -149,6 +150,9 @@ def render_index(
         href: returns the address of the report on a cluster and a period, relative to the page;
             or None.
         pages: returns the pages of users and accounts with a report.
+
+    Raises:
+        ReportError: a verdict cannot be shown.
     """
     parts = []
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
@@ -162,4 +166,5 @@ def render_index(
             picture = page.picture(drawn) if drawn else None
             parts.append(ClusterReports(cluster, lines, picture, pages(lines[0].answer)))
     words = {word.value: title for word, title in phrases.WORDS.items()}
-    return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])
+    with reading("index of reports"):
+        return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

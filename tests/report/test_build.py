@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 from audit.config import Metrics
-from audit.errors import ReportError
+from audit.errors import AuditError, ReportError
 from audit.metrics.attempts import fidelity, performance, summary, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -189,6 +190,24 @@ def test_a_period_that_holds_nothing_is_empty(con: Connection) -> None:
     made = build(con, "demo", _PERIOD)
     assert made.empty
     assert "Cannot tell: No job ended in this period." in render.render_html(made)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ("summary_result SET upper = 'inf'", "OverflowError, audit.report."),
+        ("entity_result SET tuwt_s = NULL", "TypeError, audit.report."),
+        ("summary_result SET dimension_value = '<b>' WHERE dimension = 'hour_of_week'", "'<b>'"),
+        ('run SET config = \'{"assumed": {"batch": 3}}\'', "AttributeError, audit.report.build:"),
+    ],
+)
+def test_damaged_results_are_an_error_of_the_database(
+    con: Connection, damage: str, why: str
+) -> None:
+    _fill(con, 100)
+    database.execute(con, f"UPDATE {damage}")
+    with pytest.raises(AuditError, match=re.escape(why)):
+        render.render_html(build(con, "demo", _PERIOD))
 
 
 def test_a_period_that_was_never_computed_is_empty(con: Connection) -> None:

@@ -14,6 +14,7 @@ from audit.metrics.course import course
 from audit.model import OBSERVED
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
+from audit.report import stored
 from audit.report.contents import Contents, PoolPart, Span, Who
 from audit.report.figures import Figure, records
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
@@ -47,9 +48,17 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     Args:
         con: a store or a published snapshot.
         contents: the report on the same cluster and period, of the observed schedule.
+
+    Raises:
+        ReportError: the database has results that cannot be shown.
     """
     if not owners:
         return ()
+    with stored.reading(contents.cluster, contents.span.name):
+        return _build(con, contents, owners)
+
+
+def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
     span = contents.span
     over = stretches(con, contents.cluster, span.period, span.zone)
     of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}

@@ -36,6 +36,7 @@ from audit.report.sections.usage import shown as usage_charts
 from audit.report.sections.usage.section import BALANCE
 from audit.report.sections.waits.section import QUEUES
 from audit.report.standing import no_verdict, standing
+from audit.report.stored import reading
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
@@ -86,21 +87,18 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
 
 
 def draw(contents: Contents) -> Drawn:
-    """Draw all charts of a report."""
-    empty = contents.empty
-    return Drawn(
-        tuple(
-            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
-        ),
-        tuple(
-            pictures([usage_charts.usage(usage)]) for usage in (() if empty else contents.usages)
-        ),
-        pictures(
-            []
-            if empty
-            else [usage_charts.occupied(contents.occupied), usage_charts.penalties(contents.choice)]
-        ),
-    )
+    """Draw all charts of a report; errors as of ``render_html``."""
+    some = not contents.empty
+    with reading(contents.cluster, contents.span.name):
+        of_pools = (charts_of(pool).values() if pool.attempts else () for pool in contents.pools)
+        usages = [usage_charts.usage(usage) for usage in contents.usages if some]
+        occupied = usage_charts.occupied(contents.occupied) if some else None
+        penalties = usage_charts.penalties(contents.choice) if some else None
+        return Drawn(
+            tuple(map(pictures, of_pools)),
+            tuple(pictures([usage]) for usage in usages),
+            pictures([occupied, penalties]),
+        )
 
 
 def pictures(charts: Iterable[Chart | None]) -> dict[str, Picture]:
@@ -122,8 +120,13 @@ def picture(chart: Chart) -> Picture:
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
-    """Return the report as one self-contained HTML page; ``drawn`` are its charts."""
-    return _page(contents, drawn or draw(contents), "screen")
+    """Return the report as one self-contained HTML page; ``drawn`` are its charts.
+
+    Raises:
+        ReportError: a result cannot be shown.
+    """
+    with reading(contents.cluster, contents.span.name):
+        return _page(contents, drawn or draw(contents), "screen")
 
 
 def render_pdf(
@@ -136,9 +139,11 @@ def render_pdf(
         limits: of the process that lays it out.
 
     Raises:
-        ReportError: the limits were exceeded, the process died, or libraries are not installed.
+        ReportError: a result cannot be shown, the limits were exceeded, the process died, or
+            libraries are not installed.
     """
-    page = _page(contents, drawn or draw(contents), "paper")
+    with reading(contents.cluster, contents.span.name):
+        page = _page(contents, drawn or draw(contents), "paper")
     attachments = [
         (file.name, f"All {file.what}", file.text)
         for of_pool in export.files(contents).values()

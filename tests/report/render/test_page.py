@@ -11,6 +11,7 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
+from audit.errors import ReportError
 from audit.registry.causes import CAUSES
 from audit.report.contents import Contents
 from audit.report.render import page as render
@@ -420,7 +421,7 @@ def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
     kept = sorted(tmp_path.iterdir())
     assert made(compiling=False) == page
     kept[0].write_bytes(kept[0].read_bytes()[:-1])
-    with pytest.raises(TypeError):
+    with pytest.raises(ReportError, match="TypeError"):
         made(compiling=False)
     assert made(compiling=True) == page
     assert made(compiling=False) == page
