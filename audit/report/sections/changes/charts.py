@@ -118,7 +118,7 @@ _TICKS: Final = (
 )
 _APART: Final = 14.0
 """Least distance of two labels."""
-_READABLE: Final = 12.0
+_READABLE: Final = 14.0
 """Least distance of two labels of an axis."""
 _LABELS: Final = 8
 _ROW: Final = 15.0
