@@ -18,6 +18,8 @@ DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
 _CONFIDENCE: Final = 0.95
+MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
 
 
 def corrected(figure: Figure, among: int) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import COUNTED, FstStatus
-from audit.report import wording
+from audit.report import finding, wording
 from audit.report.charts import series
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, DotRow
@@ -94,10 +94,6 @@ PROBABLE: Final = 0.25
 """Part of an entity's waiting above which its delay is probable."""
 
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
-
-
 def of_fair_starts(contents: Contents) -> Iterator[Notice]:
     """Yield cautions about fair start times."""
     for pool in contents.pools:
@@ -131,7 +127,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             "[simulation] budget_s compute more.",
         )
     left_out = fair.subjects - fair.counted - fair.not_sampled
-    if left_out > _MANY * fair.subjects:
+    if left_out > finding.MANY * fair.subjects:
         reasons = ", ".join(
             f"{status(row.status)[0]} {wording.count(row.attempts)}"
             for row in fair.statuses
@@ -143,7 +139,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             f"{reasons}.",
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
-    if pending > _MANY * fair.subjects:
+    if pending > finding.MANY * fair.subjects:
         yield Notice(
             False,
             f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later "

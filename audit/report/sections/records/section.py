@@ -12,7 +12,7 @@ from audit.registry import measures
 from audit.report import part, wording
 from audit.report.contents import Contents, PoolPart
 from audit.report.figures import SMALL_SAMPLE, Figure, records
-from audit.report.finding import Notice, in_pool
+from audit.report.finding import MANY, Notice, in_pool
 from audit.report.sections.records.record import (
     Coverage,
     Gap,
@@ -127,8 +127,6 @@ def unplaced(source: SectionSource, pools: tuple[PoolPart, ...]) -> tuple[Unplac
     return tuple(found)
 
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
 _REFUSED: Final = 0.05
 _OVER: Final = 0.05
 """Shares of refused records, and of time over capacity, above which page one says so."""
@@ -222,7 +220,7 @@ def _of_reading(contents: Contents) -> Iterator[Notice]:
 
 
 def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
-    if coverage.empty > _MANY * coverage.days:
+    if coverage.empty > MANY * coverage.days:
         yield Notice(
             False,
             f"No job ended on {wording.count(coverage.empty)} of "

@@ -11,7 +11,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, INK, SERIES, SHAPES, Chart
 from audit.report.contents import Contents
 from audit.report.figures import Figure
-from audit.report.finding import Kind, Notice, Place, Subject, subject_of
+from audit.report.finding import MANY, Kind, Notice, Place, Subject, subject_of
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
@@ -23,8 +23,6 @@ from audit.report.sections.usage.record import (
 from audit.report.source import ReportSection
 from audit.store.database import quote_text
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
 _MOST: Final = 0.5
 _DAY_S: Final = 86_400
 
@@ -70,7 +68,7 @@ def _of_targets(of: UsageOf) -> Iterator[Notice]:
             "in this period. Nearly all others are therefore above their targets, which is not "
             "unfair by itself.",
         )
-    if of.by_without > _MANY:
+    if of.by_without > MANY:
         yield Notice(
             of.by_without > _MOST,
             f"{wording.percent(of.by_without)} of all usage is by "
@@ -153,13 +151,13 @@ def _of_amounts(charge: Charge) -> Iterator[Notice]:
     what = wording.resources(charge.resource)
     unknown, clipped = charge.unknown / charge.attempts, charge.clipped / charge.attempts
     where = f"of the attempts in pool {wording.name(charge.pool)}"
-    if unknown > _MANY:
+    if unknown > MANY:
         yield Notice(
             unknown > _MOST,
             f"The log does not state the {what} of {wording.percent(unknown)} {where}: usage "
             "counts none for them.",
         )
-    if clipped > _MANY:
+    if clipped > MANY:
         yield Notice(
             clipped > _MOST,
             f"{wording.percent(clipped)} {where} had more {what} than the pool has: usage counts "
