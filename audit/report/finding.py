@@ -39,13 +39,6 @@ def corrected(figure: Figure, among: int) -> tuple[float, float] | None:
     return value - wide / plain * (value - lower), value + wide / plain * (upper - value)
 
 
-class WorstWidth(NamedTuple):
-    """A width class that is significantly worse than the whole pool in some figure."""
-
-    width: Breakdown
-    sure: float  # lower end of the corrected interval
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A pool in its report."""
@@ -72,36 +65,6 @@ class Place:
             f"AND period = {quote_text(self.period)} AND schedule = 'observed' "
             f"AND metric = '{metric}' AND dimension = '{dimension}' ORDER BY value DESC"
         )
-
-    def part(self, of: Breakdown) -> float:
-        """Return the share of the pool's work that the attempts of ``of`` did."""
-        whole, own = self.pool.figure("consumed").value, of.figure("consumed").value
-        return own / whole if whole and own else 0.0
-
-    def worst_width(self, metric: str) -> WorstWidth | None:
-        """Return the width class with the greatest figure, if it is significantly worse.
-
-        Its corrected interval must be above the pool's figure, and above 0.
-        """
-        classes = [
-            part
-            for part in self.pool.widths
-            if part.label[:1] in "123456789>"
-            and (figure := part.figure(metric)).value is not None
-            and (figure.attempts or 0) >= SMALL_SAMPLE
-        ]
-        whole = self.pool.figure(metric).value
-        if len(classes) < 2 or whole is None:
-            return None
-        worst = max(classes, key=lambda part: part.figure(metric).value or 0.0)
-        within = corrected(worst.figure(metric), len(classes))
-        if within is None or within[0] <= max(whole, 0.0):
-            return None
-        return WorstWidth(worst, within[0])
-
-    def jobs_of(self, width: Breakdown) -> str:
-        """Return the attempts of a width class in words, as ``jobs of 5–8 CPUs``."""
-        return f"jobs of {wording.width_units(width.label, self.pool.resource)}"
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:
@@ -178,11 +141,29 @@ def whole(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
 
 
 def worst_width(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Yield the width class that is significantly worse than the pool."""
-    if hit := place.worst_width(measure):
-        jobs = wording.first_upper(place.jobs_of(hit.width))
-        part = place.part(hit.width)
-        yield _by_share(hit.width, "width", hit.width.label, jobs, hit.sure, part, measure)
+    """Yield the width class with the greatest figure, if it is significantly worse than the pool.
+
+    Its corrected interval must be above the pool's figure, and above 0.
+    """
+    pool = place.pool
+    classes = [
+        part
+        for part in pool.widths
+        if part.label[:1] in "123456789>"
+        and (figure := part.figure(measure)).value is not None
+        and (figure.attempts or 0) >= SMALL_SAMPLE
+    ]
+    whole = pool.figure(measure).value
+    if len(classes) < 2 or whole is None:
+        return
+    worst = max(classes, key=lambda part: part.figure(measure).value or 0.0)
+    within = corrected(worst.figure(measure), len(classes))
+    if within is None or within[0] <= max(whole, 0.0):
+        return
+    jobs = f"Jobs of {wording.width_units(worst.label, pool.resource)}"
+    all_work, work = (of.figure("consumed").value for of in (pool, worst))
+    part = work / all_work if all_work and work else 0.0
+    yield _by_share(worst, "width", worst.label, jobs, within[0], part, measure)
 
 
 def _by_share(
