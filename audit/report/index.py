@@ -41,27 +41,11 @@ class IndexVerdict(NamedTuple):
     not_known: float | None  # share of the waiting
 
 
-class ReportLine(NamedTuple):
-    """One report: the verdict on its main pool, and the address."""
-
-    answer: IndexVerdict
-    href: str
-
-
 class Link(NamedTuple):
     """The page of a user or account, and its address."""
 
     who: Who
     href: str
-
-
-class ClusterReports(NamedTuple):
-    """The reports of one cluster, the newest first."""
-
-    cluster: str
-    lines: Sequence[ReportLine]
-    picture: page.Picture | None
-    pages: Sequence[Link]  # of users and accounts, with the newest report
 
 
 def keep(con: Connection, contents: Contents) -> None:
@@ -156,15 +140,14 @@ def render_index(
     """
     parts = []
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
-        lines = []
+        reports = []
         for period, of_period in groupby(of_cluster, lambda answer: answer.period):
             main = next(of_period)  # of the pool with most waiting
             if where := href(cluster, period):
-                lines.append(ReportLine(main, where))
-        if lines:
+                reports.append((main, where))
+        if reports:
             drawn = trend(_of_enough_jobs(trends.get(cluster)), delayed=False)
-            picture = page.picture(drawn) if drawn else None
-            parts.append(ClusterReports(cluster, lines, picture, pages(lines[0].answer)))
+            parts.append((cluster, page.pictures([drawn]), reports, pages(reports[0][0])))
     words = {word.value: title for word, title in phrases.WORDS.items()}
     with reading("index of reports"):
         return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])
