@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
+from audit.registry.measure import Heading
 from audit.report import finding, labels, wording
 from audit.report.charts import drawing, style
 from audit.report.charts.style import Chart
@@ -199,7 +200,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
             "key_figures": labels.key_figures(),
-            "nuwt_measures": labels.nuwt_measures(),
+            "nuwt_measures": labels.listed(Heading.OWNERS),
             "population": labels.population(),
             "fair_start_figures": labels.fair_start_figures(),
             "counted": COUNTED,
@@ -261,12 +262,7 @@ def html(
 
 def unbroken(text: str) -> str:
     """Return HTML in which no line ends between a number and its unit."""
-    return _APART.sub(_together, text)
-
-
-def _together(match: re.Match[str]) -> str:
-    """Return a no-break space for the one between a number and its unit, all else as it is."""
-    return "\u00a0" if match[0] == " " else match[0]
+    return _APART.sub(lambda found: "\u00a0" if found[0] == " " else found[0], text)
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:

@@ -11,7 +11,6 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, Chart
-from audit.report.contents import PoolPart
 from audit.report.figures import Figure
 from audit.report.first_page import amounts
 from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
@@ -19,11 +18,6 @@ from audit.report.sections.changes.section import read
 from audit.report.source import ReportSection
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
-
-
-def trend_of_pool(pool: PoolPart) -> Chart | None:
-    """Draw the trend of a pool of a report."""
-    return trend(pool[Trend], delayed=pool.has_fair_starts)
 
 
 def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
@@ -231,4 +225,9 @@ def _brief(label: str, step: str) -> str:
     return label[-3:] if step == "week" else label[-2:].lstrip("0")
 
 
-SECTION: Final = ReportSection("changes", Trend, read, charts=(trend_of_pool,))
+SECTION: Final = ReportSection(
+    "changes",
+    Trend,
+    read,
+    charts=(lambda pool: trend(pool[Trend], delayed=pool.has_fair_starts),),
+)

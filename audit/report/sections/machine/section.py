@@ -143,7 +143,9 @@ def machine(pool: PoolPart) -> Chart | None:
             [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
         marked = _marked(pool[MachineOverTime].bursts, first, last)
-        panels.append(_panel(work, x, y, LATER, _waiting_work, shaded, marked))
+        panels.append(
+            _panel(work, x, y, LATER, lambda of: f"{_hours(of)} of waiting work", shaded, marked)
+        )
         note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
         if marked:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
@@ -151,10 +153,12 @@ def machine(pool: PoolPart) -> Chart | None:
         middle = sorted(hours for _, hours in work)[len(work) // 2]
         alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
+    if shaded:
+        alt += f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}."
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}.{alt}{_outages_in(shaded)}",
+        f"Areas over time, {first} to {last}. {title}.{alt}",
         *lines.drawn(panels, height=92),
         note,
     )
@@ -172,14 +176,6 @@ def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) 
     ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
     inside = [(begin, end) for begin, end in ranges if begin < end]
     return Shaded(_OUTAGES, inside) if inside else None
-
-
-def _outages_in(shaded: Shaded | None) -> str:
-    return f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}." if shaded else ""
-
-
-def _waiting_work(hours: float) -> str:
-    return f"{_hours(hours)} of waiting work"
 
 
 def _hours(hours: float) -> str:

@@ -130,10 +130,11 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     known = only(jobs, pl.col("user").is_not_null())
     if known.is_empty() or not known["wait_s"].sum():
         return None
-    total, cpu = float(jobs["wait_s"].sum()), _area(jobs)
+    area = (pl.col("size") * pl.col("occupancy_s")).sum()
+    total, cpu = float(jobs["wait_s"].sum()), float(jobs.select(area).item() or 0)
     by_user = (
         known.group_by("user")
-        .agg(pl.col("wait_s").sum(), area=(pl.col("size") * pl.col("occupancy_s")).sum())
+        .agg(pl.col("wait_s").sum(), area=area)
         .sort("wait_s", "user", descending=[True, False])
     )
     half, waiting, used = _half(by_user, total, cpu)
@@ -163,10 +164,6 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         who.tested(),
         who.known_causes(),
     )
-
-
-def _area(jobs: pl.DataFrame) -> float:
-    return float(jobs.select((pl.col("size") * pl.col("occupancy_s")).sum()).item() or 0)
 
 
 def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, float]:
