@@ -117,7 +117,7 @@ class Context(NamedTuple):
     waited_s: float  # W of the period
     rules: Mapping[str, RuleTime]  # by text
     holds: Mapping[tuple[str, str], str]  # kind of a release by entity kind and entity
-    overtaken: Sequence[Mapping[str, object]]  # rows of ``overtaken_result``
+    overtaken: Sequence[Mapping[str, Any]]  # rows of ``overtaken_result``
     base_waited_s: float
     decision: Decision
     tested: int
@@ -140,7 +140,7 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     half, waiting, used = _half(by_user, total, cpu)
     of = only(jobs.select(kind, *_READ), pl.col(kind).is_not_null())
     who = _Who(of, kind, total, context)
-    overtaken = who.overtaken(context.overtaken)
+    overtaken = who.overtaken()
     most = who.most()
     named = {row.name for row in overtaken} | {row.name for row in most}
     compared, longer = who.longer()
@@ -227,15 +227,12 @@ class _Who(NamedTuple):
 
     def tested(self) -> int:
         """Return how many entities of the kind *passed over* tested."""
-        whys = [row["why"] for row in self._of_kind()]
-        return sum(why is None or PassedWhy(str(why)).tested for why in whys)
+        of_kind = [row for row in self.context.overtaken if row["entity_kind"] == self.kind]
+        return sum(row["why"] is None or PassedWhy(row["why"]).tested for row in of_kind)
 
     def known_causes(self) -> tuple[bool, ...]:
         """Return whether there is a known cause, of each user and account that is named."""
         return tuple(row["cause"] is not None for row in self.context.overtaken if row["named"])
-
-    def _of_kind(self) -> list[Mapping[str, object]]:
-        return [row for row in self.context.overtaken if row["entity_kind"] == self.kind]
 
     def most(self) -> tuple[Person, ...]:
         """Return the three with most waiting, from the least share on that is listed."""
@@ -274,15 +271,13 @@ class _Who(NamedTuple):
                 found.append((-more, name))
         return compared, [name for _, name in sorted(found)]
 
-    def overtaken(self, rows: Iterable[Mapping[str, object]]) -> tuple[OvertakenRow, ...]:
+    def overtaken(self) -> tuple[OvertakenRow, ...]:
         """Return those that are overtaken more often than others, most passed time first."""
         made = []
-        for row in rows:
-            seconds = float(row["passed_s"])  # type: ignore[arg-type]
-            w = self.context.base_waited_s
-            if row["entity_kind"] != self.kind or not row["named"] or not w:
-                continue
-            if seconds < LISTED * w:
+        w = self.context.base_waited_s
+        for row in self.context.overtaken:
+            named = row["entity_kind"] == self.kind and row["named"]
+            if not named or not w or row["passed_s"] < LISTED * w:
                 continue
             mine = self.jobs.filter(pl.col(self.kind) == row["entity"])
             waited = float(mine["wait_s"].sum())
@@ -290,13 +285,13 @@ class _Who(NamedTuple):
             made.append(
                 OvertakenRow(
                     self.kind,
-                    str(row["entity"]),
-                    int(row["passed_jobs"]),  # type: ignore[call-overload]
-                    int(row["jobs"] or row["attempts"]),  # type: ignore[call-overload]
-                    seconds / w,
-                    int(row["passed_median_s"] or 0),  # type: ignore[call-overload]
-                    None if row["cause"] is None else KnownCause(str(row["cause"])).value,
-                    row["usage_multiple"],  # type: ignore[arg-type]
+                    row["entity"],
+                    row["passed_jobs"],
+                    row["jobs"] or row["attempts"],
+                    row["passed_s"] / w,
+                    row["passed_median_s"] or 0,
+                    row["cause"],
+                    row["usage_multiple"],
                     later,
                 )
             )
