@@ -157,16 +157,8 @@ def _span(source: SectionSource) -> Span:
 
 
 def _noted(text: str) -> dict[str, Any]:
-    """Return the fields of ``Contents`` that are in ``clusters.notes``.
-
-    It is an object, or only a list or object of notes.
-    """
+    """Return the fields of ``Contents`` that are in ``clusters.notes``."""
     value = json.loads(text)
-    keys = {"notes", "warnings", "part", "announced", "gaps"}
-    if isinstance(value, dict) and not set(value) <= keys:
-        value = [f"{key}: {text}" for key, text in value.items()]
-    if not isinstance(value, dict):
-        value = {"notes": value}
     announced = value.get("announced")
     return {
         **{key: tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings")},

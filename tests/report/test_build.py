@@ -373,7 +373,7 @@ def test_what_the_database_does_not_say_is_the_default(bare: Connection, config:
 
 
 def test_the_page_states_them(bare: Connection) -> None:
-    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
+    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "{}"}
     add(bare, "clusters", cluster)
     metrics = {"tau_s": 30, "resource_equality_weights": "jobs"}
     add_run(bare, {"config": {"metrics": metrics, "uncertainty": {"resamples": 200}}})
