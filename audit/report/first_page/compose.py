@@ -41,7 +41,6 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         title=phrases.WORDS[word],
         sentence=verdicts.sentence(facts),
         pool=facts.pool,
-        cluster=facts.cluster,
         days=facts.days,
         kicker=_kicker(facts),
         cannot=verdicts.cannot_tell(facts),

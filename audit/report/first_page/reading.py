@@ -164,13 +164,11 @@ class _Reading:
         base_days = _days(row["from_time"], row["to_time"])
         longer = base_days > _days(contents.span.from_time, contents.span.to_time)
         return PageFacts(
-            cluster=contents.cluster,
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
             jobs=int(pool.figure("jobs").value or 0) or pool.undated,
             base_days=base_days if longer and not contents.span.whole_log else None,
-            base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
             base_p90=row["wait_p90"],
             not_judged=(row["not_judged_lower"], row["not_judged_upper"]),

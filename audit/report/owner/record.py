@@ -27,7 +27,6 @@ class WaitPool(NamedTuple):
 class AllJobs(NamedTuple):
     """Waits and usage of all jobs in the period's published blocks, the reader's included."""
 
-    blocks: int
     wait_mean: float  # s, mean over blocks
     consumed: float  # resource-seconds
 
@@ -54,7 +53,6 @@ class LongWait:
 
     job_id: str | None  # None: of an account, whose page does not identify members
     arrival: int
-    start: int
     wait_s: int
     size: int | None
     walltime_s: int | None

@@ -217,9 +217,9 @@ def _changes(made: Course) -> tuple[Change, ...]:
         return ()
     before = made.figures[-2]
     return tuple(
-        Change(name, value, _figure(name, difference))
+        Change(name, _figure(name, difference))
         for name, difference in made.differences.items()
-        if (value := before[name].value) is not None
+        if before[name].value is not None
     )
 
 

@@ -45,8 +45,8 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
             of_pool = only(attempts, pl.col("pool") == pool)
             rows = _bursts(of_pool, source.period.from_time, capacity)
             bursts_[pool] = tuple(
-                Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), *burst)
-                for first, last, *burst in rows.iter_rows()
+                Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), user)
+                for first, last, user in rows.iter_rows()
             )
     return {
         pool: MachineOverTime(
@@ -61,7 +61,7 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
 
 
 def _bursts(attempts: pl.DataFrame, from_time: int, capacity: int) -> pl.DataFrame:
-    """Return first and last arrival, user, attempts and work of a pool's large bursts."""
+    """Return first and last arrival and user of a pool's large bursts, most work first."""
     arrival = pl.col("arrival_time")
     return (
         attempts.select("user", "arrival_time", work_s=pl.col("work") / capacity)
@@ -80,7 +80,7 @@ def _bursts(attempts: pl.DataFrame, from_time: int, capacity: int) -> pl.DataFra
             pl.col("work_s") >= BURST_DAYS * _DAY_S,
         )
         .sort("work_s", "first", "user", descending=[True, False, False])
-        .drop("burst")
+        .select("first", "last", "user")
     )
 
 

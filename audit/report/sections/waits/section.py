@@ -321,7 +321,7 @@ def queue_waits(jobs: pl.DataFrame) -> tuple[QueueWait, ...]:
         mine = jobs["wait_s"].filter(jobs["partition"] == name)
         part = float(mine.sum()) / total if total else 0.0
         if count >= QUEUE_SHARE * jobs.height and part >= QUEUE_SHARE:
-            found.append(QueueWait(name, count / jobs.height, part, quantile(mine, P90)))
+            found.append(QueueWait(name, quantile(mine, P90)))
     return tuple(sorted(found, key=lambda one: (one.p90, one.name)))
 
 

@@ -6,12 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.attempts import users
 from audit.metrics.attempts.population import only
 from audit.metrics.quantiles import MEDIAN
 from audit.metrics.verdict import Decision, KnownCause
 from audit.registry.passed import PassedWhy
-from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import PoolPart
 from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import RuleTime, Shares
@@ -24,7 +22,6 @@ from audit.report.sections.who.record import (
     OvertakenRow,
     People,
     Person,
-    Step,
     UsedLess,
 )
 from audit.report.source import ReportSection, SectionSource
@@ -34,18 +31,15 @@ _PLAIN: Final = len(Entity.__annotations__) - 1
 
 def read(source: SectionSource) -> dict[str, tuple[Entities, Entities]]:
     """Return the users and the accounts of each pool."""
-    keep_single = source.settings.metrics.keep_single_job_users
     found = {}
     for pool, rows in source.by_pool("who/entities").items():
         of = by_value(rows, "entity_kind", ("user", "account"))
-        users_, accounts = (
-            _entities(kind, of[kind], source.parts[pool], keep_single) for kind in of
-        )
-        found[pool] = users_, accounts
+        users, accounts = (_entities(kind, of[kind], source.parts[pool]) for kind in of)
+        found[pool] = users, accounts
     return found
 
 
-def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
+def _entities(kind: str, rows: pl.DataFrame, parts: Parts) -> Entities:
 
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]
@@ -53,13 +47,7 @@ def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) ->
         return replace(Entity(*row[:_PLAIN]), missed=missed)
 
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
-    steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
-    return Entities(
-        kind,
-        tuple(map(entity, rows.iter_rows())),
-        spread.figures if spread else (),
-        cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
-    )
+    return Entities(kind, tuple(map(entity, rows.iter_rows())), spread.figures if spread else ())
 
 
 def owners(pool: PoolPart) -> tuple[Entities, ...]:

@@ -29,7 +29,7 @@ EXACT = advice(
 
 
 def lost(dimension: str, label: str, *, certain: bool = True) -> AdvicePart:
-    return AdvicePart(dimension, label, LOSS, 100, certain)
+    return AdvicePart(dimension, label, LOSS, certain)
 
 
 @pytest.mark.parametrize(
