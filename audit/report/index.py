@@ -114,12 +114,6 @@ def answers(con: Connection) -> tuple[IndexVerdict, ...]:
     return records(IndexVerdict, queries.run(con, "index_verdicts"))
 
 
-def _of_enough_jobs(of: Trend | None) -> Trend | None:
-    """Return a trend without the stretches in which few jobs ended."""
-    enough = [point for point in of.points if point.attempts >= LEAST_JOBS] if of else []
-    return None if of is None else replace(of, points=tuple(enough))
-
-
 def render_index(
     answers: Sequence[IndexVerdict],
     trends: Mapping[str, Trend],
@@ -146,7 +140,9 @@ def render_index(
             if where := href(cluster, period):
                 reports.append((main, where))
         if reports:
-            drawn = trend(_of_enough_jobs(trends.get(cluster)), delayed=False)
+            of = trends.get(cluster, Trend())
+            enough = tuple(point for point in of.points if point.attempts >= LEAST_JOBS)
+            drawn = trend(replace(of, points=enough), delayed=False)
             parts.append((cluster, page.pictures([drawn]), reports, pages(reports[0][0])))
     words = {word.value: title for word, title in phrases.WORDS.items()}
     with reading("index of reports"):

@@ -200,7 +200,7 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        passed=next((one for one in pool[OrderTest].passed if (one.kind, one.name) == who), None),
+        passed=who in ((one.kind, one.name) for one in pool[OrderTest].passed),
         passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),
@@ -208,7 +208,7 @@ def _part(
             WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
             for cause, waited in (waits.items() if whole else ())
         ),
-        trend=_trend(scene, over, in_zone, resamples) if row.attempts else None,
+        trend=_trend(scene, over, in_zone, resamples) if row.attempts else Trend(),
         longest=longest(scene),
         ways=found,
         tried=tried,

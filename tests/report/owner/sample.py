@@ -14,7 +14,6 @@ from audit.report.owner.record import (
     WaitPool,
 )
 from audit.report.sections.changes.record import Change, Trend
-from audit.report.sections.passed_over import PassedOver
 from tests.report import sample
 from tests.report.sample import figure
 
@@ -22,13 +21,7 @@ ANN = Who("user", "ann")
 HOUR = 3_600
 
 
-PASSED = PassedOver(
-    *("user", "ann"), (figure("passed_share", 0.4), figure("passed_expected", 0.17))
-)
-"""Ann, whom later jobs passed over."""
-
-
-def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> OwnerPart:
+def part(ratio: Figure | None = None, *, passed: bool = False) -> OwnerPart:
     ratio = ratio or figure("class_ratio", 1.5, 0.8, 2.0)
     return OwnerPart(
         WaitPool("batch", "cpus"),
@@ -47,7 +40,7 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
             for cause in CAUSES
             for share in [{"unexplained": 0.6, "earlier": 0.4}.get(cause.key, 0.0)]
         ),
-        trend=None,
+        trend=Trend(),
         longest=(),
         ways=(),
         tried=0,

@@ -20,14 +20,12 @@ from audit.report.source import ReportSection
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
 
-def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
+def trend(of: Trend, *, delayed: bool) -> Chart | None:
     """Draw the mean wait by stretch of time; if ``delayed``, also delay by later arrivals."""
     known = [
-        (place, point)
-        for place, point in enumerate(of.points if of else ())
-        if point.wait_mean.value is not None
+        (place, point) for place, point in enumerate(of.points) if point.wait_mean.value is not None
     ]
-    if of is None or len(known) < 2:
+    if len(known) < 2:
         return None
     waits = [(place, point.wait_mean) for place, point in known]
     delays = [

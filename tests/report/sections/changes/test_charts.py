@@ -68,7 +68,7 @@ def test_a_gap_stays_a_gap_and_one_point_is_no_trend() -> None:
     assert len(re.findall("data-tip", made.body)) == 2
     assert ">Nov<" in made.body
     assert trend(replace(MONTHS, points=(first,)), delayed=True) is None
-    assert trend(None, delayed=True) is None
+    assert trend(Trend(), delayed=True) is None
 
 
 def points(number: int, step: str) -> tuple[StepPoint, ...]:
