@@ -34,8 +34,6 @@ from audit.store import database, queries
 from audit.store.database import Connection
 
 _DAY_S: Final = 86_400
-LONGEST: Final = 3
-"""Long waits of a quiet pool that are listed."""
 REFUSED: Final = 0.05
 """Share of refused records, and of missing days, from which a period is incomplete."""
 
@@ -201,7 +199,7 @@ class _Reading:
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
-            long_waits=waits.long_waits(jobs, LONGEST) if some else (),
+            long_waits=waits.long_waits(jobs) if some else (),
             starts=jobs.height,
         )
 
