@@ -20,7 +20,7 @@ from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
 from audit.registry.measure import Heading
-from audit.report import finding, labels, wording
+from audit.report import labels, wording
 from audit.report.charts import drawing, style
 from audit.report.charts.style import Chart
 from audit.report.contents import Contents, PoolPart, Span
@@ -313,7 +313,6 @@ _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    finding: "subject_of",
 }
 """Functions that all templates may use as filters."""
 
