@@ -106,6 +106,8 @@ class Kind:
     action: str  # what a site can do
     threshold: float = 0.0  # ``Subject.sure`` must be above it
     of_pool: bool = True  # else it is about the whole cluster, and its text names no pool
+    holds: Callable[[PoolPart], bool] = lambda pool: True
+    """Whether the figures of a pool can say it."""
 
 
 class Finding(NamedTuple):
@@ -177,14 +179,6 @@ def _by_share(
 ) -> Subject:
     effect = min(of.figure(measure).value or 0.0, 1.0)
     return Subject(about, name, {"subject": subject}, of.figure, effect, min(sure, 1.0), part)
-
-
-def if_whole(
-    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
-) -> Iterator[Subject]:
-    """Yield these subjects unless the log is a part of the workload."""
-    if not place.pool.part:
-        yield from subjects(contents, place, measure)
 
 
 class Notice(NamedTuple):

@@ -48,6 +48,7 @@ def findings(contents: Contents, place: Place) -> tuple[Finding, ...]:
         _finding(kind, subject, place)
         for section in SECTIONS
         for kind in section.findings
+        if kind.holds(place.pool)
         for subject in kind.subjects(contents, place, kind.measure)
         if subject.sure > kind.threshold
     )

@@ -1,8 +1,7 @@
 """Fair start times on the page: rows of tables, cautions and findings, and the chart of misses."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from audit.metrics.attempts.fidelity import MaySay
@@ -15,7 +14,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, OWN, Chart
 from audit.report.contents import Contents, PoolPart
-from audit.report.finding import DELAY, Kind, Notice, Place, Subject, in_pool, whole, worst_width
+from audit.report.finding import DELAY, Kind, Notice, in_pool, whole, worst_width
 from audit.report.sections.fair_starts import record as belief
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.who.record import Entities, Entity
@@ -149,17 +148,9 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
 
 
-def if_trusted(
-    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
-) -> Iterator[Subject]:
-    """Yield these subjects if the model can judge the order."""
-    if belief.trusted(place.pool):
-        yield from subjects(contents, place, measure)
-
-
 KINDS: Final = (
     Kind(
-        partial(if_trusted, subjects=whole),
+        whole,
         DELAY,
         "later arrivals",
         "fair",
@@ -167,15 +158,17 @@ KINDS: Final = (
         "({miss_delivered_share:within}), under the rule that this log shows.",
         "Check which widths are delayed. Compare rules that reserve for more jobs with fairaudit "
         "whatif.",
+        holds=belief.trusted,
     ),
     Kind(
-        partial(if_trusted, subjects=worst_width),
+        worst_width,
         DELAY,
         "later arrivals",
         "fair",
         "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
         "({miss_delivered_share:within}), under the site's known rule.",
         "Compare rules that reserve for more jobs with fairaudit whatif.",
+        holds=belief.trusted,
     ),
 )
 
