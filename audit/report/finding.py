@@ -184,8 +184,8 @@ def _by_share(
 class Notice(NamedTuple):
     """Something to know before reading on."""
 
-    grave: bool
     text: str
+    grave: bool = False
     first: bool = False  # whether page one has it, too
 
 

@@ -104,9 +104,8 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     where, fair = in_pool(pool, contents), pool[FairStart]
     if not fair.statuses and not pool.has_fair_starts:
         yield Notice(
-            False,
             f"No fair start times were computed{where}, so the report does not say whether jobs "
-            "started later than fair.",
+            "started later than fair."
         )
         return
 
@@ -117,13 +116,12 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 
     if fair.not_sampled:
         yield Notice(
-            False,
             "Strict and relaxed fair start times were computed for "
             f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed. "
             "They have the longest waits, or are a sample of the others by user, width and day. "
             "Figures from it are estimates, and their intervals include the sampling error. Users "
             "without a sampled attempt have no such figures. 'audit --budget' and "
-            "[simulation] budget_s compute more.",
+            "[simulation] budget_s compute more."
         )
     left_out = fair.subjects - fair.counted - fair.not_sampled
     if left_out > finding.MANY * fair.subjects:
@@ -133,19 +131,17 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             if row.status not in {*COUNTED, FstStatus.NOT_SAMPLED}
         )
         yield Notice(
-            False,
             f"Figures of strict and relaxed fair start times leave out {of_all(left_out)}: "
-            f"{reasons}.",
+            f"{reasons}."
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
     if pending > finding.MANY * fair.subjects:
         yield Notice(
-            False,
             f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later "
-            "logs may change them.",
+            "logs may change them."
         )
     if pool.has_fair_starts and not belief.good_fit(pool):
-        yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
+        yield Notice(f"Delays by later arrivals{where}: {belief.verdict(pool)}")
 
 
 KINDS: Final = (
