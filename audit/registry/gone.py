@@ -22,44 +22,23 @@ class GoneColumn(NamedTuple):
     """The number of the script."""
 
 
-def _columns(table: str, script: int, types: Mapping[str, str]) -> tuple[GoneColumn, ...]:
-    return tuple(
-        GoneColumn(table, name, type_, script)
-        for type_, names in types.items()
-        for name in names.split()
+COLUMNS: Final = tuple(
+    GoneColumn(table, name, type_, script)
+    for table, script, type_, names in (
+        ("job_result", 11, BIGINT, "wait_room_s wait_shared_s wait_down_s kept_s idle_s"),
+        ("job_result", 11, DOUBLE, "wait_own_s wait_earlier_s wait_later_s peer_wait_s"),
+        ("job_result", 11, DOUBLE, "peer_contested_s"),
+        ("job_result", 11, VARCHAR, "idle_because"),
+        ("entity_result", 11, BIGINT, "wait_room_s wait_shared_s wait_down_s"),
+        ("entity_result", 11, DOUBLE, "wait_own_s wait_earlier_s wait_later_s peer_ratio"),
+        ("entity_result", 11, DOUBLE, "contested_ratio contested_excess_s excess_wait_s"),
+        ("job_result", 15, BIGINT, "ready_time start_modelled overtaken_s overtaken_own_s"),
+        ("job_result", 15, BIGINT, "unmodelled_s forward_basis"),
+        ("job_result", 15, VARCHAR, "decision"),
+        ("entity_result", 15, BIGINT, "overtaken_s unmodelled_s"),
+        ("job_result", 30, BIGINT, "fst_basis"),
     )
-
-
-COLUMNS: Final = (
-    *_columns(
-        "job_result",
-        11,
-        {
-            BIGINT: "wait_room_s wait_shared_s wait_down_s kept_s idle_s",
-            DOUBLE: "wait_own_s wait_earlier_s wait_later_s peer_wait_s peer_contested_s",
-            VARCHAR: "idle_because",
-        },
-    ),
-    *_columns(
-        "entity_result",
-        11,
-        {
-            BIGINT: "wait_room_s wait_shared_s wait_down_s",
-            DOUBLE: "wait_own_s wait_earlier_s wait_later_s peer_ratio contested_ratio "
-            "contested_excess_s excess_wait_s",
-        },
-    ),
-    *_columns(
-        "job_result",
-        15,
-        {
-            BIGINT: "ready_time start_modelled overtaken_s overtaken_own_s unmodelled_s "
-            "forward_basis",
-            VARCHAR: "decision",
-        },
-    ),
-    *_columns("entity_result", 15, {BIGINT: "overtaken_s unmodelled_s"}),
-    *_columns("job_result", 30, {BIGINT: "fst_basis"}),
+    for name in names.split()
 )
 
 MEASURES: Final[Mapping[str, str]] = {

@@ -5,25 +5,16 @@ behind its figures: logs read since then do not change it.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from audit.config import Metrics
 from audit.errors import ReportError
 from audit.model import OBSERVED, Announcement, Period
-from audit.report.contents import (
-    DEFAULT,
-    Assumed,
-    Contents,
-    Options,
-    PoolPart,
-    Provenance,
-    Settings,
-    Span,
-)
+from audit.report import stored
+from audit.report.contents import DEFAULT, Contents, Options, PoolPart, Provenance, Settings, Span
 from audit.report.figures import by_width, records, total
 from audit.report.first_page.reading import with_verdicts
 from audit.report.sections.definitions.section import definitions
@@ -97,8 +88,15 @@ def build(
     snapshot; ``schedule`` is the observed schedule, or the name of a simulated one.
 
     Raises:
-        ReportError: the database does not have the cluster.
+        ReportError: the database does not have the cluster, or results that cannot be shown.
     """
+    with stored.reading(cluster, period.name):
+        return _build(con, cluster, period, options, schedule)
+
+
+def _build(
+    con: Connection, cluster: str, period: Period, options: Options, schedule: str
+) -> Contents:
     of_period = {"cluster": cluster, "period": period.name}
     if not (known := queries.rows(con, "report/cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
@@ -107,20 +105,16 @@ def build(
     settings = settings_of(con, cluster, period)
     source = SectionSource(con, cluster, period, schedule, zone_name, options, settings)
     run = records(Provenance, source.rows("provenance/run"))
-    parts = tuple(in_part(pool, noted.part) for pool in pools(source))
+    parts = tuple(in_part(pool, noted["part"]) for pool in pools(source))
     contents = Contents(
         cluster=cluster,
         span=_span(source),
         pools=parts,
-        notes=noted.notes,
-        warnings=noted.warnings,
         definitions=definitions(settings.metrics),
         provenance=run[0] if run else Provenance(*["unknown"] * 4),
         options=options,
         settings=settings,
-        part=noted.part,
-        announced=noted.announced,
-        gaps=noted.gaps,
+        **noted,
         **logs.read(source, parts),
         **usage.read(source),
     )
@@ -132,9 +126,10 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
     rows = queries.run(con, "report/settings", cluster=cluster, period=period.name)
     metrics, resamples, decay, assumed = rows.row(0) if rows.height else (None,) * 4
     usage_ = json.loads(decay) if decay else None
+    fitted = json.loads(assumed) if assumed else {}  # as ``cluster.fitted`` stores it
     found = Settings(
         usage=usage_ if isinstance(usage_, dict) else {},
-        assumed=_assumed(json.loads(assumed) if assumed else {}),
+        assumed={pool: of["says"] for pool, of in fitted.items() if of.get("says")},
     )
     try:
         known = None if metrics is None else Metrics.model_validate_json(metrics)
@@ -143,11 +138,6 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
     if known is None:
         return found
     return replace(found, metrics=known, resamples=resamples or found.resamples, known=True)
-
-
-def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
-    """Return what ``cluster.fitted`` stored, by pool."""
-    return {pool: Assumed(tuple(of["says"])) for pool, of in fitted.items() if of.get("says")}
 
 
 def _span(source: SectionSource) -> Span:
@@ -166,26 +156,13 @@ def _span(source: SectionSource) -> Span:
     return span
 
 
-class _Noted(NamedTuple):
-    """What ``clusters.notes`` holds."""
-
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    part: str  # why the log is a part of the workload
-    announced: Announcement | None
-    gaps: bool  # whether most job numbers have no record
-
-
-def _noted(text: str) -> _Noted:
-    """Return the content of ``clusters.notes``: an object, or only a list or object of notes."""
+def _noted(text: str) -> dict[str, Any]:
+    """Return the fields of ``Contents`` that are in ``clusters.notes``."""
     value = json.loads(text)
-    keys = {"notes", "warnings", "part", "announced", "gaps"}
-    if isinstance(value, dict) and not set(value) <= keys:
-        value = [f"{key}: {text}" for key, text in value.items()]
-    if not isinstance(value, dict):
-        value = {"notes": value}
-    notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
     announced = value.get("announced")
-    counts = Announcement(*announced) if announced else None
-    part, gaps = str(value.get("part", "")), bool(value.get("gaps"))
-    return _Noted(notes, warnings, part, counts, gaps)
+    return {
+        **{key: tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings")},
+        "part": str(value.get("part", "")),
+        "announced": Announcement(*announced) if announced else None,
+        "gaps": bool(value.get("gaps")),
+    }

@@ -6,7 +6,7 @@ None means unknown or not defined, never zero.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar, overload
 
@@ -61,12 +61,6 @@ class Options:
 DEFAULT: Final = Options()
 
 
-class Assumed(NamedTuple):
-    """The rules of a pool that were inferred from the log (SPEC §11)."""
-
-    rules: tuple[str, ...]  # each a sentence without a full stop
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings in force when the figures were computed."""
@@ -74,7 +68,8 @@ class Settings:
     metrics: Metrics = field(default_factory=Metrics)
     resamples: int = Uncertainty().resamples
     usage: Mapping[str, object] = field(default_factory=dict)  # empty: not known
-    assumed: Mapping[str, Assumed] = field(default_factory=dict)  # by pool
+    assumed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By pool, its rules that were inferred from the log: sentences without a full stop."""
     known: bool = False  # whether the database has them; else they are the defaults
 
 

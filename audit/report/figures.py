@@ -1,6 +1,6 @@
 """Figures with their intervals, rows of figures by dimension, and rows of queries as records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
@@ -85,12 +85,6 @@ def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
         )
         for dimension, of in found.items()
     }
-
-
-def by_total(parts: Sequence[Breakdown], metric: str) -> tuple[Breakdown, ...]:
-    """Return those with the figure, the largest sum over attempts first."""
-    known = (part for part in parts if part.figure(metric).value is not None)
-    return tuple(sorted(known, key=lambda part: total(part, metric), reverse=True))
 
 
 def total(part: Figures, metric: str) -> float:

@@ -18,6 +18,8 @@ DELAY: Final = "miss_delivered_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
 _CONFIDENCE: Final = 0.95
+MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
 
 
 def corrected(figure: Figure, among: int) -> tuple[float, float] | None:
@@ -35,13 +37,6 @@ def corrected(figure: Figure, among: int) -> tuple[float, float] | None:
         for confidence in (1 - (1 - _CONFIDENCE) / among, _CONFIDENCE)
     )
     return value - wide / plain * (value - lower), value + wide / plain * (upper - value)
-
-
-class WorstWidth(NamedTuple):
-    """A width class that is significantly worse than the whole pool in some figure."""
-
-    width: Breakdown
-    sure: float  # lower end of the corrected interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,36 +65,6 @@ class Place:
             f"AND period = {quote_text(self.period)} AND schedule = 'observed' "
             f"AND metric = '{metric}' AND dimension = '{dimension}' ORDER BY value DESC"
         )
-
-    def part(self, of: Breakdown) -> float:
-        """Return the share of the pool's work that the attempts of ``of`` did."""
-        whole, own = self.pool.figure("consumed").value, of.figure("consumed").value
-        return own / whole if whole and own else 0.0
-
-    def worst_width(self, metric: str) -> WorstWidth | None:
-        """Return the width class with the greatest figure, if it is significantly worse.
-
-        Its corrected interval must be above the pool's figure, and above 0.
-        """
-        classes = [
-            part
-            for part in self.pool.widths
-            if part.label[:1] in "123456789>"
-            and (figure := part.figure(metric)).value is not None
-            and (figure.attempts or 0) >= SMALL_SAMPLE
-        ]
-        whole = self.pool.figure(metric).value
-        if len(classes) < 2 or whole is None:
-            return None
-        worst = max(classes, key=lambda part: part.figure(metric).value or 0.0)
-        within = corrected(worst.figure(metric), len(classes))
-        if within is None or within[0] <= max(whole, 0.0):
-            return None
-        return WorstWidth(worst, within[0])
-
-    def jobs_of(self, width: Breakdown) -> str:
-        """Return the attempts of a width class in words, as ``jobs of 5–8 CPUs``."""
-        return f"jobs of {wording.width_units(width.label, self.pool.resource)}"
 
 
 def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:
@@ -141,6 +106,8 @@ class Kind:
     action: str  # what a site can do
     threshold: float = 0.0  # ``Subject.sure`` must be above it
     of_pool: bool = True  # else it is about the whole cluster, and its text names no pool
+    holds: Callable[[PoolPart], bool] = lambda pool: True
+    """Whether the figures of a pool can say it."""
 
 
 class Finding(NamedTuple):
@@ -176,11 +143,29 @@ def whole(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
 
 
 def worst_width(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Yield the width class that is significantly worse than the pool."""
-    if hit := place.worst_width(measure):
-        jobs = wording.first_upper(place.jobs_of(hit.width))
-        part = place.part(hit.width)
-        yield _by_share(hit.width, "width", hit.width.label, jobs, hit.sure, part, measure)
+    """Yield the width class with the greatest figure, if it is significantly worse than the pool.
+
+    Its corrected interval must be above the pool's figure, and above 0.
+    """
+    pool = place.pool
+    classes = [
+        part
+        for part in pool.widths
+        if part.label[:1] in "123456789>"
+        and (figure := part.figure(measure)).value is not None
+        and (figure.attempts or 0) >= SMALL_SAMPLE
+    ]
+    whole = pool.figure(measure).value
+    if len(classes) < 2 or whole is None:
+        return
+    worst = max(classes, key=lambda part: part.figure(measure).value or 0.0)
+    within = corrected(worst.figure(measure), len(classes))
+    if within is None or within[0] <= max(whole, 0.0):
+        return
+    jobs = f"Jobs of {wording.width_units(worst.label, pool.resource)}"
+    all_work, work = (of.figure("consumed").value for of in (pool, worst))
+    part = work / all_work if all_work and work else 0.0
+    yield _by_share(worst, "width", worst.label, jobs, within[0], part, measure)
 
 
 def _by_share(
@@ -196,19 +181,11 @@ def _by_share(
     return Subject(about, name, {"subject": subject}, of.figure, effect, min(sure, 1.0), part)
 
 
-def if_whole(
-    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
-) -> Iterator[Subject]:
-    """Yield these subjects unless the log is a part of the workload."""
-    if not place.pool.part:
-        yield from subjects(contents, place, measure)
-
-
 class Notice(NamedTuple):
     """Something to know before reading on."""
 
-    grave: bool
     text: str
+    grave: bool = False
     first: bool = False  # whether page one has it, too
 
 

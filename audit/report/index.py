@@ -18,6 +18,7 @@ from audit.report.render import page
 from audit.report.sections.changes.charts import trend
 from audit.report.sections.changes.page_one import LEAST_JOBS
 from audit.report.sections.changes.record import Trend
+from audit.report.stored import reading
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -40,27 +41,11 @@ class IndexVerdict(NamedTuple):
     not_known: float | None  # share of the waiting
 
 
-class ReportLine(NamedTuple):
-    """One report: the verdict on its main pool, and the address."""
-
-    answer: IndexVerdict
-    href: str
-
-
 class Link(NamedTuple):
     """The page of a user or account, and its address."""
 
     who: Who
     href: str
-
-
-class ClusterReports(NamedTuple):
-    """The reports of one cluster, the newest first."""
-
-    cluster: str
-    lines: Sequence[ReportLine]
-    picture: page.Picture | None
-    pages: Sequence[Link]  # of users and accounts, with the newest report
 
 
 def keep(con: Connection, contents: Contents) -> None:
@@ -129,12 +114,6 @@ def answers(con: Connection) -> tuple[IndexVerdict, ...]:
     return records(IndexVerdict, queries.run(con, "index_verdicts"))
 
 
-def _of_enough_jobs(of: Trend | None) -> Trend | None:
-    """Return a trend without the stretches in which few jobs ended."""
-    enough = [point for point in of.points if point.attempts >= LEAST_JOBS] if of else []
-    return None if of is None else replace(of, points=tuple(enough))
-
-
 def render_index(
     answers: Sequence[IndexVerdict],
     trends: Mapping[str, Trend],
@@ -149,17 +128,22 @@ def render_index(
         href: returns the address of the report on a cluster and a period, relative to the page;
             or None.
         pages: returns the pages of users and accounts with a report.
+
+    Raises:
+        ReportError: a verdict cannot be shown.
     """
     parts = []
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
-        lines = []
+        reports = []
         for period, of_period in groupby(of_cluster, lambda answer: answer.period):
             main = next(of_period)  # of the pool with most waiting
             if where := href(cluster, period):
-                lines.append(ReportLine(main, where))
-        if lines:
-            drawn = trend(_of_enough_jobs(trends.get(cluster)), delayed=False)
-            picture = page.picture(drawn) if drawn else None
-            parts.append(ClusterReports(cluster, lines, picture, pages(lines[0].answer)))
+                reports.append((main, where))
+        if reports:
+            of = trends.get(cluster, Trend())
+            enough = tuple(point for point in of.points if point.attempts >= LEAST_JOBS)
+            drawn = trend(replace(of, points=enough), delayed=False)
+            parts.append((cluster, page.pictures([drawn]), reports, pages(reports[0][0])))
     words = {word.value: title for word, title in phrases.WORDS.items()}
-    return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])
+    with reading("index of reports"):
+        return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

@@ -19,11 +19,6 @@ def key_figures() -> Labels:
     return listed(Heading.ATTEMPTS, Heading.WAITS, Heading.EQUALITY, Heading.MACHINE)
 
 
-def nuwt_measures() -> Labels:
-    """Return the measures of the distribution of NUWT over users or accounts."""
-    return listed(Heading.OWNERS)
-
-
 def population() -> Labels:
     """Return the counts that lead from records to attempts."""
     return tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)

@@ -53,13 +53,12 @@ def standing(contents: Contents, now: int | None = None) -> ReportStanding:
         )
     span = contents.span
     last, end = span.last_end, span.to_time if now is None else min(now, span.to_time)
-    missing_s = 0 if last is None else end - last
-    if missing_s > (_STALE_S if now is None else _STALE_NOW_S):
+    if last is not None and end - last > (_STALE_S if now is None else _STALE_NOW_S):
         until = "the period ends" if now is None or now > span.to_time else "now"
         return ReportStanding(
             State.STALE,
             f"The newest record is from {wording.instant(last, span.zone)}, "
-            f"{wording.duration(missing_s)} before {until}. The report covers nothing after it.",
+            f"{wording.duration(end - last)} before {until}. The report covers nothing after it.",
         )
     if lacking := lacks(contents):
         return ReportStanding(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")

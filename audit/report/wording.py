@@ -106,17 +106,13 @@ def _length(size: float) -> str:
     return f"{days:,} d" + (f" {rest_h} h" if rest_h and days < 100 else "")
 
 
-def instant(time: int | None, zone: str) -> str:
+def instant(time: int, zone: str) -> str:
     """Return an instant in the cluster's zone, to the minute."""
-    if time is None:
-        return UNKNOWN
     return datetime.fromtimestamp(time, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
 
 
-def day(time: int | None, zone: str) -> str:
+def day(time: int, zone: str) -> str:
     """Return the day of an instant in the cluster's zone, as ``24 September 1996``."""
-    if time is None:
-        return UNKNOWN
     local = datetime.fromtimestamp(time, ZoneInfo(zone))
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
 

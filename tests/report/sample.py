@@ -28,7 +28,7 @@ from audit.report.sections.usage.record import (
     UsageSeries,
 )
 from audit.report.sections.waits.record import Waits, Walltimes
-from audit.report.sections.who.record import Entities, Entity, Missed, Step
+from audit.report.sections.who.record import Entities, Entity, Missed
 from tests.report.first_page.sample import facts, verdict
 
 HOSTILE = (
@@ -119,8 +119,7 @@ def entities(kind: str, rows: tuple[Entity, ...]) -> Entities:
             ("nuwt_no_usage", 1),
         )
     )
-    steps = (Step(0.1, 0.25), Step(0.5, 0.5), Step(2.0, 0.75))
-    return Entities(kind, rows, spread, steps)
+    return Entities(kind, rows, spread)
 
 
 def fair_start(scale: float = 1.0, attempts: int = 1_000) -> tuple[Figure, ...]:
@@ -328,12 +327,12 @@ def contents(*pools: PoolPart, cluster: str = "demo") -> Contents:
         provenance=Provenance("0.1.0", "c" * 64, "d" * 64, "run-1"),
         options=Options(),
         verdicts=tuple(verdict(part.name) for part in pools or (pool(),)),
-        first=tuple(_first(part, cluster) for part in pools or (pool(),) if part.attempts),
+        first=tuple(_first(part) for part in pools or (pool(),) if part.attempts),
     )
 
 
-def _first(part: PoolPart, cluster: str) -> FirstPage:
-    made = facts(pool=part.name, cluster=cluster, jobs=part.attempts, part=bool(part.part))
+def _first(part: PoolPart) -> FirstPage:
+    made = facts(pool=part.name, jobs=part.attempts, part=bool(part.part))
     return compose(made, "Europe/Berlin")
 
 
@@ -345,8 +344,8 @@ def empty() -> Contents:
         figures=(figure("attempts", 0.0, unit="attempts"), figure("wait_mean", None, unit="s")),
         widths=(),
         hours=(),
-        users=Entities("user", (), (), ()),
-        accounts=Entities("account", (), (), ()),
+        users=Entities("user", (), ()),
+        accounts=Entities("account", (), ()),
     )
     return contents(nothing)
 
@@ -368,8 +367,8 @@ def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupi
 
 def known(*, inferred: bool = False) -> tuple[Charge, ...]:
     return (
-        Charge("batch", "cpus", 128.0, False, True, 10, 0, 0, None),
-        Charge("batch", "gpus", 8.0, inferred, False, 10, 0, 0, None),
+        Charge("batch", "cpus", False, True, 10, 0, 0, None),
+        Charge("batch", "gpus", inferred, False, 10, 0, 0, None),
     )
 
 

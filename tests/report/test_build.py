@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 from audit.config import Metrics
-from audit.errors import ReportError
+from audit.errors import AuditError, ReportError
 from audit.metrics.attempts import fidelity, performance, summary, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -163,7 +164,6 @@ def test_users_come_with_those_that_the_log_does_not_name(said: Contents) -> Non
     nets = [row.re_unfairness_net or 0.0 for row in pool.users.rows]
     assert nets == sorted(nets, reverse=True)
     assert sum(row.never_started for row in pool.users.rows) == 10
-    assert pool.users.cdf[-1].share == 1.0
 
 
 def test_refused_lines_come_by_reason_with_the_first_of_each(said: Contents) -> None:
@@ -189,6 +189,24 @@ def test_a_period_that_holds_nothing_is_empty(con: Connection) -> None:
     made = build(con, "demo", _PERIOD)
     assert made.empty
     assert "Cannot tell: No job ended in this period." in render.render_html(made)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        ("summary_result SET upper = 'inf'", "OverflowError, audit.report."),
+        ("entity_result SET tuwt_s = NULL", "TypeError, audit.report."),
+        ("summary_result SET dimension_value = '<b>' WHERE dimension = 'hour_of_week'", "'<b>'"),
+        ('run SET config = \'{"assumed": {"batch": 3}}\'', "AttributeError, audit.report.build:"),
+    ],
+)
+def test_damaged_results_are_an_error_of_the_database(
+    con: Connection, damage: str, why: str
+) -> None:
+    _fill(con, 100)
+    database.execute(con, f"UPDATE {damage}")
+    with pytest.raises(AuditError, match=re.escape(why)):
+        render.render_html(build(con, "demo", _PERIOD))
 
 
 def test_a_period_that_was_never_computed_is_empty(con: Connection) -> None:
@@ -354,7 +372,7 @@ def test_what_the_database_does_not_say_is_the_default(bare: Connection, config:
 
 
 def test_the_page_states_them(bare: Connection) -> None:
-    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
+    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "{}"}
     add(bare, "clusters", cluster)
     metrics = {"tau_s": 30, "resource_equality_weights": "jobs"}
     add_run(bare, {"config": {"metrics": metrics, "uncertainty": {"resamples": 200}}})

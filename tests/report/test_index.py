@@ -1,7 +1,11 @@
 """The index of reports: what it says about periods of few jobs."""
 
+import math
 from dataclasses import replace
 
+import pytest
+
+from audit.errors import ReportError
 from audit.metrics.verdict import Because, Word
 from audit.report import index
 from audit.report.index import IndexVerdict, render_index
@@ -23,6 +27,15 @@ def test_stretches_of_few_jobs_are_not_drawn() -> None:
     ):
         shown = render_index([answer], {"demo": trend}, lambda *of: "/".join(of), lambda _: ())
         assert title in shown.replace("\u00a0", " ")
+
+
+def test_a_damaged_verdict_is_an_error_of_the_database() -> None:
+    answer = IndexVerdict(
+        *("demo", "batch", "1996-12", 0, 1, "fair", "Fair.", "Outages cost most"),
+        *(900, math.inf, 0.3, 0.7, 0.2),
+    )
+    with pytest.raises(ReportError, match=r"^index of reports: results in the database cannot be"):
+        render_index([answer], {}, lambda *of: "/".join(of), lambda _: ())
 
 
 def test_a_verdict_without_page_one_says_what_is_missing(bare: Connection) -> None:

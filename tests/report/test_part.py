@@ -43,7 +43,7 @@ def partly(main: str = "unexplained", why: str = WHY) -> Contents:
         BoundRules((BoundRule("limit of 10 running jobs per user", 9_000.0, 90),)),
         OrderTest(tested={"user": 40}, stuck=Stuck(1, 0, (attempt,))),
         Causes(scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),)),
-        MachineOverTime(outages=(Outage(0, 1, 1),)),
+        MachineOverTime(outages=(Outage(0, 1),)),
         figures=(
             figure(f"cause_{main}_share", 0.6, 0.5, 0.7),
             *shares,

@@ -30,7 +30,7 @@ _KEY = {"cluster": "demo", "period": "2026-10", "run_id": "run-1"}
 
 @pytest.fixture
 def filled(bare: Connection) -> Connection:
-    add(bare, "clusters", cluster="demo", zone="Europe/Berlin", notes="[]")
+    add(bare, "clusters", cluster="demo", zone="Europe/Berlin", notes="{}")
     add(bare, "pools", cluster="demo", pool="batch", resource="cpus", capacity=4)
     add_run(bare, {"config": {"metrics": {"tolerance_s": 120}}})
     return bare

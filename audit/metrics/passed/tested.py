@@ -101,9 +101,10 @@ def _due(of_kind: pl.DataFrame) -> pl.Series:
 
     def others(name: str, *within: str) -> pl.Expr:
         of = pl.col(name).sum()
-        return (of.over(within) if within else of) - of.over("entity", *within)
+        rest = (of.over(within) if within else of) - of.over("entity", *within)
+        return pl.when(rest > ROUNDING).then(rest).otherwise(0.0)
 
-    known = others("pairs") > ROUNDING
+    known = others("pairs") > 0
     rate = pl.when(known).then(others("lost") / others("pairs"))
     of_class = (others("lost", "class") + PRIOR * rate) / (others("pairs", "class") + PRIOR)
     return of_kind.select(due=pl.col("pairs") * of_class).to_series()

@@ -41,7 +41,6 @@ def compose(facts: PageFacts, zone: str) -> FirstPage:
         title=phrases.WORDS[word],
         sentence=verdicts.sentence(facts),
         pool=facts.pool,
-        cluster=facts.cluster,
         days=facts.days,
         kicker=_kicker(facts),
         cannot=verdicts.cannot_tell(facts),
@@ -187,14 +186,10 @@ def _why(facts: PageFacts) -> str:
     return ", ".join(f"{share} {_brief(key, facts)}" for key, share in shown)
 
 
-def _most_of_waiting(facts: PageFacts) -> str:
-    """Return how few users have half of the waiting, without their CPU time; or nothing."""
-    return who_page.who_sub(facts).plain.rstrip(".").split(", ")[0]
-
-
 def _who(facts: PageFacts) -> str:
     """Return who waits most, and who waits longer than similar jobs."""
-    people, head = facts.people, _most_of_waiting(facts)
+    people = facts.people
+    head = who_page.who_sub(facts).plain.rstrip(".").split(", ")[0]  # without their CPU time
     if people is None or not people.compared or not head:
         return head if people else ""
     of, one = wording.plural(people.compared, people.kind), people.longest

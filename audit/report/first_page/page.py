@@ -29,13 +29,11 @@ from audit.report.sections.who.record import People, WhoGroup
 class PageFacts:
     """All of page one, of one pool."""
 
-    cluster: str
     pool: str
     several: bool  # whether there are other pools
     days: str
     jobs: int
     base_days: int | None  # of the verdict; None: the period
-    base_waited_s: float
     base_no_reason: float | None  # share of W of the base
     base_p90: int | None
     not_judged: tuple[float | None, float | None]  # interval of its share
@@ -83,7 +81,6 @@ class FirstPage:
     title: str  # the word as it is written
     sentence: Sentence
     pool: str
-    cluster: str
     days: str
     kicker: Sentence  # after cluster and days
     cannot: Sentence  # empty unless the verdict is *cannot tell*

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -34,8 +34,6 @@ from audit.store import database, queries
 from audit.store.database import Connection
 
 _DAY_S: Final = 86_400
-LONGEST: Final = 3
-"""Long waits of a quiet pool that are listed."""
 REFUSED: Final = 0.05
 """Share of refused records, and of missing days, from which a period is incomplete."""
 
@@ -140,6 +138,11 @@ class _Reading:
     days: str
     jobs: pl.DataFrame
 
+    @property
+    def in_force(self) -> list[RuleInForce]:
+        """The rules of the pool."""
+        return [rule for rule in self.contents.rules if rule.pool == self.pool.name]
+
     def facts(self) -> PageFacts:
         contents, pool, row = self.contents, self.pool, self.of.base
         thresholds: Thresholds = contents.options.thresholds
@@ -151,20 +154,19 @@ class _Reading:
         waited = float(jobs["wait_s"].sum()) if some else 0.0
         context = Context(
             pool.capacity, whole, waited - outside, named, holds,
-            self._overtaken(), row["waited_s"], self.of.decision, row["tested"], self._shares(),
+            self._rows("first_page/overtaken"), row["waited_s"], self.of.decision, row["tested"],
+            self._shares(),
         )  # fmt: skip
         step, points, marks = self._steps(jobs)
         own = shown.rules(jobs, named) if some else ()
         base_days = _days(row["from_time"], row["to_time"])
         longer = base_days > _days(contents.span.from_time, contents.span.to_time)
         return PageFacts(
-            cluster=contents.cluster,
             pool=pool.name,
             several=len(contents.pools) > 1,
             days=self.days,
             jobs=int(pool.figure("jobs").value or 0) or pool.undated,
             base_days=base_days if longer and not contents.span.whole_log else None,
-            base_waited_s=row["waited_s"],
             base_no_reason=_part(row["no_reason_s"], row["waited_s"]),
             base_p90=row["wait_p90"],
             not_judged=(row["not_judged_lower"], row["not_judged_upper"]),
@@ -197,7 +199,7 @@ class _Reading:
             part=bool(contents.part),
             missing_days=missing_days(contents),
             thresholds=thresholds.model_dump(exclude={"fail"}),
-            long_waits=waits.long_waits(jobs, LONGEST) if some else (),
+            long_waits=waits.long_waits(jobs) if some else (),
             starts=jobs.height,
         )
 
@@ -218,17 +220,16 @@ class _Reading:
         begin = max(span.log_begin or span.from_time, span.from_time)
         return max(span.to_time - begin, 0)
 
-    def _overtaken(self) -> list[Mapping[str, object]]:
+    def _rows(self, query: str) -> list[dict[str, Any]]:
+        """Return the rows of a query of the period about the pool."""
         of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        rows = queries.run(self.con, "first_page/overtaken", **of).filter(pool=self.pool.name)
+        rows = queries.run(self.con, query, **of).filter(pool=self.pool.name)
         return list(rows.iter_rows(named=True))
 
     def _rules(self) -> tuple[dict[str, RuleTime], dict[tuple[str, str], str]]:
         """Return the rules in force by text, and the kind of hold of each entity."""
-        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        rows = queries.run(self.con, "first_page/rules", **of).filter(pool=self.pool.name)
         named, holds = {}, {}
-        for row in rows.iter_rows(named=True):
+        for row in self._rows("first_page/rules"):
             if row["what"] == "hold":
                 holds[row["scope"], row["rule"]] = row["kind"]
             else:
@@ -239,9 +240,9 @@ class _Reading:
         """Return the names of rules that ended before the period did."""
         span = self.contents.span
         last = day_of(span.to_time - 1, zone(span.zone))
-        mine = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
-        over = {rule for rule in mine if rule.valid_to is not None and rule.valid_to <= last}
-        return frozenset({rule.name for rule in over} - {rule.name for rule in {*mine} - over})
+        over = {rule for rule in self.in_force if rule.valid_to and rule.valid_to <= last}
+        lasting = {*self.in_force} - over
+        return frozenset({rule.name for rule in over} - {rule.name for rule in lasting})
 
     def _shares(self) -> dict[str, tuple[float, float]]:
         for usage in self.contents.usages:
@@ -269,8 +270,7 @@ class _Reading:
         daily = self._daily()
         loads = [page_one.load(daily, one.from_time, one.to_time) for one in spans]
         points = page_one.points(jobs, spans, loads)
-        rules = [rule for rule in self.contents.rules if rule.pool == self.pool.name]
-        return kind, points, page_one.marks(rules, spans, points, in_zone)
+        return kind, points, page_one.marks(self.in_force, spans, points, in_zone)
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
@@ -306,7 +306,10 @@ class _Reading:
         if before is not None and unit is not None and before.from_time >= log_begin:
             loads = self._loads(before)
             if unit == kind_of(period.name) or None not in loads:
-                return self._since(before, unit, loads, jobs)
+                if min(before.to_time - before.from_time, self._covered) < page_one.LEAST_S:
+                    return None
+                earlier = _jobs(self.con, self.contents, before).filter(pool=self.pool.name)
+                return page_one.compared(earlier, jobs, loads, unit)
         begin = period.to_time - self._covered
         middle = (begin + period.to_time) // 2
         if middle - begin < page_one.LEAST_S:
@@ -317,14 +320,6 @@ class _Reading:
         loads = (page_one.load(daily, begin, middle), page_one.load(daily, middle, period.to_time))
         made = page_one.compared(first, last, loads, "")
         return made and made._replace(whole_log=period.whole_log)
-
-    def _since(
-        self, before: Period, unit: str, loads: Loads, jobs: pl.DataFrame
-    ) -> Compared | None:
-        if min(before.to_time - before.from_time, self._covered) < page_one.LEAST_S:
-            return None
-        earlier = _jobs(self.con, self.contents, before).filter(pool=self.pool.name)
-        return page_one.compared(earlier, jobs, loads, unit)
 
     def _loads(self, before: Period) -> Loads:
         """Return the busy share of the pool before and in the period; None: not known.

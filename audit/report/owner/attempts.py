@@ -116,11 +116,8 @@ class Scene:
         whole = self._whole
         if whole.is_empty():
             return None
-        return AllJobs(
-            whole["from_time"].n_unique(),
-            _mean(whole, "wait_mean"),
-            float(whole.filter(metric="consumed")["value"].sum()),
-        )
+        consumed = float(whole.filter(metric="consumed")["value"].sum())
+        return AllJobs(_mean(whole, "wait_mean"), consumed)
 
     def share_of_all(self, cause: Cause) -> float:
         """Return the share of a cause in all users' waiting in these blocks."""

@@ -14,6 +14,7 @@ from audit.metrics.course import course
 from audit.model import OBSERVED
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
+from audit.report import stored
 from audit.report.contents import Contents, PoolPart, Span, Who
 from audit.report.figures import Figure, records
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, typical, ways
@@ -47,9 +48,17 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     Args:
         con: a store or a published snapshot.
         contents: the report on the same cluster and period, of the observed schedule.
+
+    Raises:
+        ReportError: the database has results that cannot be shown.
     """
     if not owners:
         return ()
+    with stored.reading(contents.cluster, contents.span.name):
+        return _build(con, contents, owners)
+
+
+def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
     span = contents.span
     over = stretches(con, contents.cluster, span.period, span.zone)
     of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}
@@ -191,7 +200,7 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        passed=next((one for one in pool[OrderTest].passed if (one.kind, one.name) == who), None),
+        passed=who in ((one.kind, one.name) for one in pool[OrderTest].passed),
         passed_why=row.passed_why,
         beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),
@@ -199,7 +208,7 @@ def _part(
             WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
             for cause, waited in (waits.items() if whole else ())
         ),
-        trend=_trend(scene, over, in_zone, resamples) if row.attempts else None,
+        trend=_trend(scene, over, in_zone, resamples) if row.attempts else Trend(),
         longest=longest(scene),
         ways=found,
         tried=tried,

@@ -15,6 +15,7 @@ from audit.report.render.page import Medium
 from audit.report.render.sandbox import SandboxLimits
 from audit.report.sections.causes.section import DividedWaits, has, stacked
 from audit.report.sections.changes.charts import trend
+from audit.report.stored import reading
 
 
 def owner_why(of: OwnerPart, name: str) -> Chart | None:
@@ -39,7 +40,11 @@ REPORT: Final = "report.html"
 
 
 def render_html(contents: OwnerContents, *, linked: bool = False) -> str:
-    """Return the page of one user or account; ``linked``: with links to the report."""
+    """Return the page of one user or account; ``linked``: with links to the report.
+
+    Raises:
+        ReportError: a result cannot be shown.
+    """
     return _page(contents, "screen", linked=linked)
 
 
@@ -49,8 +54,15 @@ def render_pdf(contents: OwnerContents, limits: SandboxLimits = sandbox.DEFAULT)
 
 
 def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> str:
+    with reading(contents.cluster, contents.span.name):
+        return page.html(
+            "report/owner.html", _values(contents, linked=linked), ["point.js"], medium
+        )
+
+
+def _values(contents: OwnerContents, *, linked: bool) -> dict[str, object]:
     days, dated = page.dates(contents.span)
-    values = {
+    return {
         "identity": identity.of_page(contents, linked=linked),
         "report": REPORT if linked else None,
         "title": f"Waits of {text.owner(contents.who)} on {wording.name(contents.cluster)}",
@@ -63,7 +75,6 @@ def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> s
         "version": contents.provenance.version,
         "dated": dated,
     }
-    return page.html("report/owner.html", values, ["point.js"], medium)
 
 
 def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:

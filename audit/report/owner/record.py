@@ -12,7 +12,6 @@ from audit.registry.causes import Cause
 from audit.report.contents import Options, Provenance, Span, Who
 from audit.report.figures import Figure
 from audit.report.sections.changes.record import Trend
-from audit.report.sections.passed_over import PassedOver
 from audit.scenario.releases.chains import OwnEnd
 
 
@@ -27,7 +26,6 @@ class WaitPool(NamedTuple):
 class AllJobs(NamedTuple):
     """Waits and usage of all jobs in the period's published blocks, the reader's included."""
 
-    blocks: int
     wait_mean: float  # s, mean over blocks
     consumed: float  # resource-seconds
 
@@ -54,7 +52,6 @@ class LongWait:
 
     job_id: str | None  # None: of an account, whose page does not identify members
     arrival: int
-    start: int
     wait_s: int
     size: int | None
     walltime_s: int | None
@@ -126,12 +123,12 @@ class OwnerPart:
     everybody: AllJobs | None  # None: no block is published
     ratio: Figure  # Σ wait / Σ mean wait of all users' similar jobs in the same block
     excess: Figure  # Σ (wait − that mean), s
-    passed: PassedOver | None  # None: not passed over
+    passed: bool
     passed_why: str | None  # a value of PassedWhy; None: passed over, or not compared
     beyond: Beyond | None  # CPU time beyond requests; None: little, or none
     used_share: float | None  # part of the consumption in published blocks
     parts: tuple[WaitPart, ...]
-    trend: Trend | None
+    trend: Trend
     longest: tuple[LongWait, ...]
     ways: tuple[ShorterClass, ...]
     tried: int  # number of classes compared

@@ -167,7 +167,7 @@ def notes(of: OwnerPart, their: str = THEIR) -> tuple[str, ...]:
 
 def _order(of: OwnerPart, their: str) -> str:
     """Return whether later jobs overtook them more often than others, or why none is named."""
-    if of.passed is not None:
+    if of.passed:
         return (
             f"Later jobs of the same queue, at least as large and long, overtook {their} jobs "
             "significantly more often than those of others."
@@ -204,7 +204,7 @@ def short(of: OwnerContents, *, trend: bool = True) -> str:
         return f"{name}: {'too few covered days' if of.brief else 'no job ended'}"
     part = of.parts[0]
     change = changed(part.trend, "wait_mean", "time") if trend else None
-    if change is None or change.better is None or part.trend is None:
+    if change is None or change.better is None:
         return f"{name} {_shortly(part)}"
     side = "shorter" if change.better else "longer"
     return f"{name} {_shortly(part)}; {side} than {part.trend.before}"
@@ -213,7 +213,7 @@ def short(of: OwnerContents, *, trend: bool = True) -> str:
 def shortest(of: OwnerContents) -> Iterator[str]:
     """Yield the verdict on a user or account in the fewest words, then with a part of its name."""
     adverb, waited = "", "had no job that ended"
-    if any(part.passed is not None for part in of.parts):
+    if any(part.passed for part in of.parts):
         waited = "was overtaken more often"
     elif of.parts:
         adverb, waited = _alone(of.parts[0])
@@ -222,7 +222,7 @@ def shortest(of: OwnerContents) -> Iterator[str]:
 
 
 def _shortly(of: OwnerPart) -> str:
-    if of.passed is not None:
+    if of.passed:
         return "was overtaken more often than others"
     said = "".join(_alone(of))
     if not of.attempts or of.typical is None or of.typical.similar is None:

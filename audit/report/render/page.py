@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report import finding, labels, wording
+from audit.registry.measure import Heading
+from audit.report import labels, wording
 from audit.report.charts import drawing, style
 from audit.report.charts.style import Chart
 from audit.report.contents import Contents, PoolPart, Span
@@ -36,6 +37,7 @@ from audit.report.sections.usage import shown as usage_charts
 from audit.report.sections.usage.section import BALANCE
 from audit.report.sections.waits.section import QUEUES
 from audit.report.standing import no_verdict, standing
+from audit.report.stored import reading
 from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
@@ -86,21 +88,18 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
 
 
 def draw(contents: Contents) -> Drawn:
-    """Draw all charts of a report."""
-    empty = contents.empty
-    return Drawn(
-        tuple(
-            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
-        ),
-        tuple(
-            pictures([usage_charts.usage(usage)]) for usage in (() if empty else contents.usages)
-        ),
-        pictures(
-            []
-            if empty
-            else [usage_charts.occupied(contents.occupied), usage_charts.penalties(contents.choice)]
-        ),
-    )
+    """Draw all charts of a report; errors as of ``render_html``."""
+    some = not contents.empty
+    with reading(contents.cluster, contents.span.name):
+        of_pools = (charts_of(pool).values() if pool.attempts else () for pool in contents.pools)
+        usages = [usage_charts.usage(usage) for usage in contents.usages if some]
+        occupied = usage_charts.occupied(contents.occupied) if some else None
+        penalties = usage_charts.penalties(contents.choice) if some else None
+        return Drawn(
+            tuple(map(pictures, of_pools)),
+            tuple(pictures([usage]) for usage in usages),
+            pictures([occupied, penalties]),
+        )
 
 
 def pictures(charts: Iterable[Chart | None]) -> dict[str, Picture]:
@@ -122,8 +121,13 @@ def picture(chart: Chart) -> Picture:
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
-    """Return the report as one self-contained HTML page; ``drawn`` are its charts."""
-    return _page(contents, drawn or draw(contents), "screen")
+    """Return the report as one self-contained HTML page; ``drawn`` are its charts.
+
+    Raises:
+        ReportError: a result cannot be shown.
+    """
+    with reading(contents.cluster, contents.span.name):
+        return _page(contents, drawn or draw(contents), "screen")
 
 
 def render_pdf(
@@ -136,9 +140,11 @@ def render_pdf(
         limits: of the process that lays it out.
 
     Raises:
-        ReportError: the limits were exceeded, the process died, or libraries are not installed.
+        ReportError: a result cannot be shown, the limits were exceeded, the process died, or
+            libraries are not installed.
     """
-    page = _page(contents, drawn or draw(contents), "paper")
+    with reading(contents.cluster, contents.span.name):
+        page = _page(contents, drawn or draw(contents), "paper")
     attachments = [
         (file.name, f"All {file.what}", file.text)
         for of_pool in export.files(contents).values()
@@ -194,7 +200,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
             "key_figures": labels.key_figures(),
-            "nuwt_measures": labels.nuwt_measures(),
+            "nuwt_measures": labels.listed(Heading.OWNERS),
             "population": labels.population(),
             "fair_start_figures": labels.fair_start_figures(),
             "counted": COUNTED,
@@ -256,12 +262,7 @@ def html(
 
 def unbroken(text: str) -> str:
     """Return HTML in which no line ends between a number and its unit."""
-    return _APART.sub(_together, text)
-
-
-def _together(match: re.Match[str]) -> str:
-    """Return a no-break space for the one between a number and its unit, all else as it is."""
-    return "\u00a0" if match[0] == " " else match[0]
+    return _APART.sub(lambda found: "\u00a0" if found[0] == " " else found[0], text)
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:
@@ -312,7 +313,6 @@ _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    finding: "subject_of",
 }
 """Functions that all templates may use as filters."""
 

@@ -137,22 +137,12 @@ def passed_notes(pool: PoolPart) -> tuple[str, ...]:
     return (*filter(None, (not_named(pool), untested(pool))), *used_more(pool), *ahead(pool))
 
 
-def cannot_test(pool: PoolPart) -> str:
-    """Return why too few could be tested, as a clause."""
-    reasons = _untestable(pool)
-    return _listed(reasons) if reasons else "the log does not name several users"
-
-
 def untested(pool: PoolPart) -> str:
     """Return how many could not be tested, and why; empty: all could."""
-    reasons = _untestable(pool)
+    reasons = Counter({why: n for why, n in pool.passed_why.items() if not why.tested})
     if not reasons:
         return ""
     return f"{wording.count(reasons.total())} could not be tested: {_listed(reasons)}."
-
-
-def _untestable(pool: PoolPart) -> Counter[PassedWhy]:
-    return Counter({why: n for why, n in pool.passed_why.items() if not why.tested})
 
 
 def not_named(pool: PoolPart) -> str:
@@ -339,5 +329,5 @@ SECTION: Final = ReportSection(
     in_part=without_causes,
     findings=KINDS,
     charts=(passed_chart,),
-    filters=(passed_notes, cannot_test, stuck_because),
+    filters=(passed_notes, stuck_because),
 )

@@ -32,9 +32,8 @@ class Preempted(NamedTuple):
 class Preemption(NamedTuple):
     """The users and attempts with the most lost work of a pool."""
 
-    users: tuple[
-        InterruptedUser, ...
-    ] = ()  # empty: no attempt was preempted, requeued or suspended
+    users: tuple[InterruptedUser, ...] = ()
+    """Empty: no attempt was preempted, requeued or suspended."""
     attempts: tuple[Preempted, ...] = ()
 
 

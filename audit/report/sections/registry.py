@@ -1,12 +1,12 @@
 """The sections of a report, in the order of the page, with their notices, findings and answers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
 from audit.registry.measures import SUMMARY
 from audit.report import wording
-from audit.report.contents import Assumed, Contents, PoolPart
+from audit.report.contents import Contents, PoolPart
 from audit.report.figures import Figure
 from audit.report.finding import UNEXPLAINED, Finding, Kind, Notice, Place, Subject
 from audit.report.part import time_passed
@@ -48,6 +48,7 @@ def findings(contents: Contents, place: Place) -> tuple[Finding, ...]:
         _finding(kind, subject, place)
         for section in SECTIONS
         for kind in section.findings
+        if kind.holds(place.pool)
         for subject in kind.subjects(contents, place, kind.measure)
         if subject.sure > kind.threshold
     )
@@ -105,13 +106,13 @@ def _finding(kind: Kind, subject: Subject, place: Place) -> Finding:
     )
 
 
-def of_waiting(place: Place, assumed: Mapping[str, Assumed]) -> tuple[str, ...]:
+def of_waiting(place: Place, assumed: Container[str]) -> tuple[str, ...]:
     """Return sentences on what jobs waited for, which partition most, and what changed."""
     made = (_waited_for(place, assumed), waits_most(place.pool), wait_changed(place.pool))
     return tuple(filter(None, made))
 
 
-def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> str:
+def _waited_for(place: Place, assumed: Container[str]) -> str:
     pool = place.pool
     found = [(figure, cause) for cause in CAUSES if (figure := pool.figure(cause.share)).value]
     if not found:

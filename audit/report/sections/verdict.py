@@ -162,8 +162,7 @@ def rule_of(facts: PageFacts) -> str:
         return "rules of the site"
     first = facts.rules[0]
     if first.waiting_s >= ONE_NAME * total:
-        smaller = first.whole and first.source == "inferred"
-        return phrases.SMALLER if smaller else brief(first)
+        return phrases.SMALLER if first.whole else brief(first)
     kinds = {one.kind == "limit" for one in facts.rules}
     if len(kinds) == 2:
         return "rules of the site"

@@ -106,7 +106,7 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    nobody = Entities("user", (), (), ())
+    nobody = Entities("user", (), ())
     part = without_fair_starts(waiting(pool()))
     part = having(
         part, OrderTest(passed=()), hours=(), days=(), users=nobody, accounts=nobody, widths=()

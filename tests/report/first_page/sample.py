@@ -70,14 +70,14 @@ def known(**changes: Any) -> Known:
 
 
 def compared(**changes: Any) -> Compared:
-    first, last = Half(540, 36_000, 0.71, 500, 100), Half(180, 30_000, 0.69, 170, 120)
+    first, last = Half(540, 36_000, 0.71, 500), Half(180, 30_000, 0.69, 170)
     return Compared("", first, last, "3", significant=True)._replace(**changes)
 
 
 def advice(**changes: Any) -> Advice:
     gain = Figure("wait_change", 7_200, 3_600, 10_800, "s")
     loss = Figure("wait_change", 600, 300, 900, "s")
-    losers = (AdvicePart("width_class", "1", loss, 500, certain=True),)
+    losers = (AdvicePart("width_class", "1", loss, certain=True),)
     made = Advice(
         *("--lift 1", "Lift the limit of 10 running jobs per user", "cpus", "65-128", gain),
         *(losers, "SELECT 1", 30_000, 36_000, 40_000),
@@ -94,13 +94,11 @@ def strip(**changes: Any) -> Strip:
 def facts(**changes: Any) -> PageFacts:
     """A fair pool of times and sizes, whose waiting has no reason for the larger part."""
     made = PageFacts(
-        cluster="demo",
         pool="batch",
         several=False,
         days="1 October 2026 to 31 October 2026",
         jobs=1_000,
         base_days=91,
-        base_waited_s=100_000.0,
         base_no_reason=0.3,
         base_p90=36_000,
         not_judged=(0.25, 0.35),

@@ -192,9 +192,9 @@ CHANGES = (
     sample.compared(),
     sample.compared(before="month"),
     sample.compared(significant=False),
-    sample.compared(first=Half(540, 36_000, 0.5, 100, 99)),
-    sample.compared(last=Half(500, 36_000, 0.9, 540, 99)),
-    sample.compared(first=Half(2, 96, 0.55, 2, 99), last=Half(2, 49, 0.4, 2, 99)),
+    sample.compared(first=Half(540, 36_000, 0.5, 100)),
+    sample.compared(last=Half(500, 36_000, 0.9, 540)),
+    sample.compared(first=Half(2, 96, 0.55, 2), last=Half(2, 49, 0.4, 2)),
     sample.compared(user=None),
 )
 ADVISED = (
@@ -203,7 +203,7 @@ ADVISED = (
                   "most twice the run time", width=None, losers=sample.advice().losers * 3),
     sample.advice(change="--placement exclusive", title="Give each job whole nodes", losers=()),
 )  # fmt: skip
-QUEUES = (QueueWait("high", 0.3, 0.2, 36_000), QueueWait("low", 0.7, 0.8, 90_000))
+QUEUES = (QueueWait("high", 36_000), QueueWait("low", 90_000))
 ALL_KNOWN = sample.known(
     reasons=0.25, queues=1.0, qos=1.0, nodes=1.0, nodes_declared=True, limits="slurm",
     priorities=1.0, dialects=("sacct",), by_priority=0.97,

@@ -10,7 +10,7 @@ from audit.report.contents import Who
 from audit.report.owner import text
 from audit.report.owner.record import OwnerPart, ShorterClass, Typical, WaitPart
 from audit.scenario.releases.chains import OwnEnd
-from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, PASSED, owner, part
+from tests.report.owner.sample import ANN, BETTER, HOUR, LONG, owner, part
 from tests.report.sample import figure
 
 SIMILAR = "jobs of this size and time limit"
@@ -182,7 +182,7 @@ def test_a_long_wait_is_described_without_other_users() -> None:
 
 
 def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
-    (note,) = text.notes(part(LONGER, PASSED))
+    (note,) = text.notes(part(LONGER, passed=True))
     assert note == (
         "Later jobs of the same queue, at least as large and long, overtook their jobs "
         "significantly more often than those of others."
@@ -193,7 +193,7 @@ def test_a_page_says_that_later_jobs_overtook_and_counts_nobody() -> None:
     ("of", "expected"),
     [
         (part(), "typically waited 3 h, similar jobs 2 h"),
-        (part(LONGER, PASSED), "was overtaken more often than others"),
+        (part(LONGER, passed=True), "was overtaken more often than others"),
         (
             replace(part(), typical=Typical(3 * HOUR, 0.0, 100)),
             "typically waited 3 h, similar jobs started at once",

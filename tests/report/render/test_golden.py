@@ -36,10 +36,10 @@ def contents() -> Contents:
         resource="cpus",
         width="65-128",
         gain=Figure("wait_change", 47_000.0, 14_500.0, 58_000.0, "s"),
-        losers=(AdvicePart("width_class", "1", loss, 900, certain=True),),
+        losers=(AdvicePart("width_class", "1", loss, certain=True),),
         sql="SELECT 1",
     )
-    change = Change("cause_unexplained_share", 0.2, Figure("", -0.1, -0.15, -0.05))
+    change = Change("cause_unexplained_share", Figure("", -0.1, -0.15, -0.05))
     trend = Trend("month", (), (change,), "2026-09", passed_before={"user": frozenset({"anna"})})
     part = having(
         part,

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.registry.measures import SUMMARY
-from audit.report.contents import Assumed
 from audit.report.figures import Breakdown, Figure
 from audit.report.finding import WORDS, Finding, Kind, Place, whole
 from audit.report.render.page import render_html
@@ -37,7 +36,7 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     )
     [rule] = [one for one in found(made) if one.topic == "limits and closed hours"]
     assert rule.action.endswith(f"{name}.")
-    assumed = {part.name: Assumed((name,))}
+    assumed = {part.name: [name]}
     inferred = replace(made, settings=replace(made.settings, assumed=assumed))
     assert f"only the {name} (inferred from the log)" in waited(inferred)
 

@@ -93,7 +93,6 @@ class Columns:
     height: int = 170
     title: str = ""  # of the groups
     between: bool = False  # whether labels are at the borders of groups
-    mark: float | None = None  # a dashed line, in groups from the left
 
 
 def columns(bars: Sequence[Bar], looks: Columns) -> tuple[str, int]:
@@ -140,8 +139,6 @@ def _columns(canvas: Canvas, bars: Sequence[Bar], looks: Columns, box: Box) -> N
             canvas.line((middle, place(bar.lower)), (middle, place(bar.upper)), INK, 1.2)
         above, below_it = (high, low) if looks.upon else (box.top, box.bottom)
         canvas.tip_area(x, above, wide, below_it - above, bar.tip)
-    if looks.mark is not None:
-        frame.reference(canvas, box.left + step * looks.mark, box)
 
 
 def _groups(canvas: Canvas, looks: Columns, box: Box) -> float:

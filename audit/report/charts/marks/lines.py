@@ -56,7 +56,6 @@ class Panel:
     name: str = ""
     targets: Sequence[TipRange] = ()
     level: float | None = None  # of a dashed horizontal line
-    at: float | None = None  # of a dashed vertical line
     spans: Sequence[tuple[float, float, str]] = ()  # shaded ranges of x, with names
     shaded: Shaded | None = None
 
@@ -125,8 +124,6 @@ def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:
     if panel.level is not None:
         across = y(panel.level)
         canvas.line((box.left, across), (box.right, across), INK, 1, "3 3")
-    if panel.at is not None:
-        frame.reference(canvas, x(panel.at), box)
     if at_ends:
         _names(canvas, panel.lines, x, y, box)
     for target in panel.targets:

@@ -13,7 +13,6 @@ class AdvicePart(NamedTuple):
     dimension: str  # width_class | walltime_class | user
     label: str  # such as 65-128, 0-1h, or a name from the log
     wait: Figure  # change of its mean wait, s; of classes > 0
-    attempts: int
     certain: bool  # significant; else the growth is large, but may be chance
 
 
@@ -40,7 +39,6 @@ class Advised:
 
     changes: tuple[Advice, ...] = ()  # the best first
     tried: tuple[str, ...] = ()  # titles of all replayed changes
-    not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
     agreement: float | None = None  # of the replayed policy with the observed starts
     untested: str = ""  # outcome that explains why no change could be judged; empty: some could
     never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start

@@ -60,7 +60,6 @@ def _advised(rows: pl.DataFrame, resource: str, fit: Fidelity | None) -> Advised
     return Advised(
         tuple(_advice(group, resource) for group in advised[:ADVISED]),
         tuple(one["title"] for one in each if one["outcome"] not in (*_UNFIT, "not_tried")),
-        tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
         None if fit is None else fit.of_policy,
         _untested([one["outcome"] for one in each]),
         never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
@@ -104,7 +103,6 @@ def _part(part: dict[str, Any]) -> AdvicePart:
         part["part_dimension"],
         part["part"],
         _change(part, "difference_s", "lower_s", "upper_s"),
-        part["part_attempts"],
         part["part_outcome"] == "loses",
     )
 

@@ -61,7 +61,7 @@ class RuleTime(NamedTuple):
     free_s: float = 0.0  # of it while enough was free
     scope: str = ""  # the jobs that it is about; empty: all
     unit: str = ""  # of a limit, as in the view ``rules``; empty: not known
-    whole: str = ""  # amount that a limit leaves of the whole machine; empty: another rule
+    whole: str = ""  # amount that an inferred limit leaves of the machine; empty: another rule
     several: bool = False  # whether it is a limit of several users together
 
 

@@ -1,7 +1,6 @@
 """Causes of waiting: read, as a chart, in sentences and as findings (SPEC §11)."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -15,7 +14,7 @@ from audit.report.charts.series import value
 from audit.report.charts.style import Chart
 from audit.report.contents import Contents, PoolPart
 from audit.report.figures import Figure, Figures, records
-from audit.report.finding import UNEXPLAINED, Kind, Place, Subject, if_whole, whole
+from audit.report.finding import UNEXPLAINED, Kind, Place, Subject, whole
 from audit.report.part import time_passed
 from audit.report.sections.causes.record import Causes, Reservations, Scattered, Unexplained
 from audit.report.sections.fair_starts.record import FairStart, Fidelity
@@ -119,7 +118,7 @@ KINDS: Final = (
         0.05,
     ),
     Kind(
-        partial(if_whole, subjects=whole),
+        whole,
         UNEXPLAINED,
         "unexplained waits",
         "why",
@@ -128,6 +127,7 @@ KINDS: Final = (
         "waited.",
         "Check limits, holds, node features and closed hours that the log does not show.",
         0.1,
+        holds=lambda pool: not pool.part,
     ),
 )
 

@@ -159,7 +159,7 @@ def _without_cycle(shares: dict[str, float]) -> dict[str, float]:
 def named_rule(row: Mapping[str, Any]) -> RuleTime:
     """Return a row of the view ``rules`` with its name on page one, without its waiting."""
     scope, unit = row["scope"] or "", row["unit"] or ""
-    whole = not scope and row["per"] is None and is_amount(unit)
+    whole = row["source"] == "inferred" and not scope and row["per"] is None and is_amount(unit)
     return RuleTime(
         row["name"] or row["rule"],
         row["kind"],

@@ -11,7 +11,6 @@ from audit.report.charts.marks.lines import Line, Panel, TipRange
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, Chart
-from audit.report.contents import PoolPart
 from audit.report.figures import Figure
 from audit.report.first_page import amounts
 from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
@@ -21,19 +20,12 @@ from audit.report.source import ReportSection
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
 
-def trend_of_pool(pool: PoolPart) -> Chart | None:
-    """Draw the trend of a pool of a report."""
-    return trend(pool[Trend], delayed=pool.has_fair_starts)
-
-
-def trend(of: Trend | None, *, delayed: bool) -> Chart | None:
+def trend(of: Trend, *, delayed: bool) -> Chart | None:
     """Draw the mean wait by stretch of time; if ``delayed``, also delay by later arrivals."""
     known = [
-        (place, point)
-        for place, point in enumerate(of.points if of else ())
-        if point.wait_mean.value is not None
+        (place, point) for place, point in enumerate(of.points) if point.wait_mean.value is not None
     ]
-    if of is None or len(known) < 2:
+    if len(known) < 2:
         return None
     waits = [(place, point.wait_mean) for place, point in known]
     delays = [
@@ -118,7 +110,7 @@ _TICKS: Final = (
 )
 _APART: Final = 14.0
 """Least distance of two labels."""
-_READABLE: Final = 12.0
+_READABLE: Final = 14.0
 """Least distance of two labels of an axis."""
 _LABELS: Final = 8
 _ROW: Final = 15.0
@@ -231,4 +223,9 @@ def _brief(label: str, step: str) -> str:
     return label[-3:] if step == "week" else label[-2:].lstrip("0")
 
 
-SECTION: Final = ReportSection("changes", Trend, read, charts=(trend_of_pool,))
+SECTION: Final = ReportSection(
+    "changes",
+    Trend,
+    read,
+    charts=(lambda pool: trend(pool[Trend], delayed=pool.has_fair_starts),),
+)

@@ -232,7 +232,7 @@ def is_clear(first: Half, last: Half) -> bool:
 
 def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
     waits = jobs["wait_s"]
-    made = Half(quantile(waits, MEDIAN), quantile(waits, P90), busy, None, jobs.height)
+    made = Half(quantile(waits, MEDIAN), quantile(waits, P90), busy, None)
     rest = jobs.filter(pl.col("user").ne_missing(user))["wait_s"]
     if user is None or rest.is_empty():
         return made

@@ -25,7 +25,6 @@ class Change(NamedTuple):
     """The change of a figure, in its own unit."""
 
     metric: str
-    before: float
     difference: Figure
 
     @property
@@ -75,7 +74,6 @@ class Half(NamedTuple):
     p90: int
     load: float | None
     median_without: int | None  # without the user with most waiting
-    jobs: int
     p90_without: int | None = None
 
 

@@ -217,9 +217,9 @@ def _changes(made: Course) -> tuple[Change, ...]:
         return ()
     before = made.figures[-2]
     return tuple(
-        Change(name, value, _figure(name, difference))
+        Change(name, _figure(name, difference))
         for name, difference in made.differences.items()
-        if (value := before[name].value) is not None
+        if before[name].value is not None
     )
 
 
@@ -284,10 +284,10 @@ def passed_before(place: Place) -> str:
     return text + (", under other settings." if trend.settings_changed else ".")
 
 
-def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
+def changed(trend: Trend, metric: str, kind: str) -> Difference | None:
     """Return the change of a figure in words; ``kind`` is ``time`` or ``share``."""
-    change = trend.change(metric) if trend is not None else None
-    if trend is None or change is None or (value := change.difference.value) is None:
+    change = trend.change(metric)
+    if change is None or (value := change.difference.value) is None:
         return None
     if not change.significant:
         return Difference(f"no significant change from {trend.before}", None)

@@ -16,7 +16,7 @@ from audit.policies import Backfill, Order
 from audit.registry.causes import CAUSES, COLUMNS
 from audit.report import wording
 from audit.report.contents import PoolPart
-from audit.report.figures import Breakdown, Figure, Figures, by_total, records
+from audit.report.figures import Breakdown, Figure, Figures, records, total
 from audit.report.source import SectionSource
 
 
@@ -119,7 +119,9 @@ def read(source: SectionSource) -> dict[str, FairStart]:
     known = source.settings.known
     found = {}
     for pool, parts in source.parts.items():
-        partitions = by_total(parts.get("partition", ()), "miss_delivered_mean")
+        every, late = parts.get("partition", ()), "miss_delivered_mean"
+        known_parts = (part for part in every if part.figure(late).value is not None)
+        partitions = tuple(sorted(known_parts, key=lambda part: -total(part, late)))
         found[pool] = FairStart(
             _statuses(parts.get("fst_status", ())),
             partitions if len(partitions) > 1 else (),

@@ -1,13 +1,12 @@
 """Fair start times on the page: rows of tables, cautions and findings, and the chart of misses."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from audit.metrics.attempts.fidelity import MaySay
 from audit.model import COUNTED, FstStatus
-from audit.report import wording
+from audit.report import finding, wording
 from audit.report.charts import series
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, DotRow
@@ -15,7 +14,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, OWN, Chart
 from audit.report.contents import Contents, PoolPart
-from audit.report.finding import DELAY, Kind, Notice, Place, Subject, in_pool, whole, worst_width
+from audit.report.finding import DELAY, Kind, Notice, in_pool, whole, worst_width
 from audit.report.sections.fair_starts import record as belief
 from audit.report.sections.fair_starts.record import FairStart
 from audit.report.sections.who.record import Entities, Entity
@@ -94,10 +93,6 @@ PROBABLE: Final = 0.25
 """Part of an entity's waiting above which its delay is probable."""
 
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
-
-
 def of_fair_starts(contents: Contents) -> Iterator[Notice]:
     """Yield cautions about fair start times."""
     for pool in contents.pools:
@@ -109,9 +104,8 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     where, fair = in_pool(pool, contents), pool[FairStart]
     if not fair.statuses and not pool.has_fair_starts:
         yield Notice(
-            False,
             f"No fair start times were computed{where}, so the report does not say whether jobs "
-            "started later than fair.",
+            "started later than fair."
         )
         return
 
@@ -122,48 +116,37 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 
     if fair.not_sampled:
         yield Notice(
-            False,
             "Strict and relaxed fair start times were computed for "
             f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed. "
             "They have the longest waits, or are a sample of the others by user, width and day. "
             "Figures from it are estimates, and their intervals include the sampling error. Users "
             "without a sampled attempt have no such figures. 'audit --budget' and "
-            "[simulation] budget_s compute more.",
+            "[simulation] budget_s compute more."
         )
     left_out = fair.subjects - fair.counted - fair.not_sampled
-    if left_out > _MANY * fair.subjects:
+    if left_out > finding.MANY * fair.subjects:
         reasons = ", ".join(
             f"{status(row.status)[0]} {wording.count(row.attempts)}"
             for row in fair.statuses
             if row.status not in {*COUNTED, FstStatus.NOT_SAMPLED}
         )
         yield Notice(
-            False,
             f"Figures of strict and relaxed fair start times leave out {of_all(left_out)}: "
-            f"{reasons}.",
+            f"{reasons}."
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
-    if pending > _MANY * fair.subjects:
+    if pending > finding.MANY * fair.subjects:
         yield Notice(
-            False,
             f"The strict and relaxed fair start times of {of_all(pending)} are provisional: later "
-            "logs may change them.",
+            "logs may change them."
         )
     if pool.has_fair_starts and not belief.good_fit(pool):
-        yield Notice(False, f"Delays by later arrivals{where}: {belief.verdict(pool)}")
-
-
-def if_trusted(
-    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
-) -> Iterator[Subject]:
-    """Yield these subjects if the model can judge the order."""
-    if belief.trusted(place.pool):
-        yield from subjects(contents, place, measure)
+        yield Notice(f"Delays by later arrivals{where}: {belief.verdict(pool)}")
 
 
 KINDS: Final = (
     Kind(
-        partial(if_trusted, subjects=whole),
+        whole,
         DELAY,
         "later arrivals",
         "fair",
@@ -171,15 +154,17 @@ KINDS: Final = (
         "({miss_delivered_share:within}), under the rule that this log shows.",
         "Check which widths are delayed. Compare rules that reserve for more jobs with fairaudit "
         "whatif.",
+        holds=belief.trusted,
     ),
     Kind(
-        partial(if_trusted, subjects=worst_width),
+        worst_width,
         DELAY,
         "later arrivals",
         "fair",
         "{subject}: {miss_delivered_share} of their waiting time is delay by later arrivals "
         "({miss_delivered_share:within}), under the site's known rule.",
         "Compare rules that reserve for more jobs with fairaudit whatif.",
+        holds=belief.trusted,
     ),
 )
 

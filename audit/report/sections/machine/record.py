@@ -9,7 +9,6 @@ class Outage(NamedTuple):
 
     from_time: int
     to_time: int
-    waited_s: int
 
 
 class Burst(NamedTuple):
@@ -18,8 +17,6 @@ class Burst(NamedTuple):
     first: str  # ISO date of the first arrival
     last: str  # of the last arrival
     user: str
-    attempts: int
-    work_s: float  # of the whole pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
             of_pool = only(attempts, pl.col("pool") == pool)
             rows = _bursts(of_pool, source.period.from_time, capacity)
             bursts_[pool] = tuple(
-                Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), *burst)
-                for first, last, *burst in rows.iter_rows()
+                Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), user)
+                for first, last, user in rows.iter_rows()
             )
     return {
         pool: MachineOverTime(
@@ -61,7 +61,7 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
 
 
 def _bursts(attempts: pl.DataFrame, from_time: int, capacity: int) -> pl.DataFrame:
-    """Return first and last arrival, user, attempts and work of a pool's large bursts."""
+    """Return first and last arrival and user of a pool's large bursts, most work first."""
     arrival = pl.col("arrival_time")
     return (
         attempts.select("user", "arrival_time", work_s=pl.col("work") / capacity)
@@ -80,7 +80,7 @@ def _bursts(attempts: pl.DataFrame, from_time: int, capacity: int) -> pl.DataFra
             pl.col("work_s") >= BURST_DAYS * _DAY_S,
         )
         .sort("work_s", "first", "user", descending=[True, False, False])
-        .drop("burst")
+        .select("first", "last", "user")
     )
 
 
@@ -143,7 +143,9 @@ def machine(pool: PoolPart) -> Chart | None:
             [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
         marked = _marked(pool[MachineOverTime].bursts, first, last)
-        panels.append(_panel(work, x, y, LATER, _waiting_work, shaded, marked))
+        panels.append(
+            _panel(work, x, y, LATER, lambda of: f"{_hours(of)} of waiting work", shaded, marked)
+        )
         note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
         if marked:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
@@ -151,10 +153,12 @@ def machine(pool: PoolPart) -> Chart | None:
         middle = sorted(hours for _, hours in work)[len(work) // 2]
         alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
+    if shaded:
+        alt += f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}."
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}.{alt}{_outages_in(shaded)}",
+        f"Areas over time, {first} to {last}. {title}.{alt}",
         *lines.drawn(panels, height=92),
         note,
     )
@@ -172,14 +176,6 @@ def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) 
     ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
     inside = [(begin, end) for begin, end in ranges if begin < end]
     return Shaded(_OUTAGES, inside) if inside else None
-
-
-def _outages_in(shaded: Shaded | None) -> str:
-    return f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}." if shaded else ""
-
-
-def _waiting_work(hours: float) -> str:
-    return f"{_hours(hours)} of waiting work"
 
 
 def _hours(hours: float) -> str:

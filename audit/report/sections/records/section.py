@@ -12,7 +12,7 @@ from audit.registry import measures
 from audit.report import part, wording
 from audit.report.contents import Contents, PoolPart
 from audit.report.figures import SMALL_SAMPLE, Figure, records
-from audit.report.finding import Notice, in_pool
+from audit.report.finding import MANY, Notice, in_pool
 from audit.report.sections.records.record import (
     Coverage,
     Gap,
@@ -127,8 +127,6 @@ def unplaced(source: SectionSource, pools: tuple[PoolPart, ...]) -> tuple[Unplac
     return tuple(found)
 
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
 _REFUSED: Final = 0.05
 _OVER: Final = 0.05
 """Shares of refused records, and of time over capacity, above which page one says so."""
@@ -142,7 +140,9 @@ FILES_SHOWN: Final = 3
 def of_records(contents: Contents) -> Iterator[Notice]:
     """Yield what is doubtful about logs and their records."""
     yield from _of_part(contents)
-    yield from (Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings))
+    yield from (
+        Notice(wording.name(text, 400), grave=True) for text in one_of_each(contents.warnings)
+    )
     yield from _of_missing(contents)
     yield from _of_reading(contents)
     yield from _of_coverage(contents.coverage)
@@ -170,7 +170,7 @@ _VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
 def _of_part(contents: Contents) -> Iterator[Notice]:
     if contents.part:
         why = wording.name(contents.part, 400)
-        yield Notice(True, f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}")
+        yield Notice(f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}", grave=True)
 
 
 def reasons_missing(contents: Contents) -> list[tuple[str, list[str]]]:
@@ -196,17 +196,16 @@ def _of_missing(contents: Contents) -> Iterator[Notice]:
         why, _, examples = reason.partition("\n")
         first = examples.strip().partition("\n")[0]
         shown = wording.name(f"{why} {first}".strip(), 400)
-        yield Notice(True, f"{_unread(files)}: {shown}", first=True)
+        yield Notice(f"{_unread(files)}: {shown}", grave=True, first=True)
     if more := sum(len(files) for _, files in reasons[MISSING_SHOWN:]):
-        yield Notice(True, f"{wording.plural(more, 'more log')} could not be read.")
+        yield Notice(f"{wording.plural(more, 'more log')} could not be read.", grave=True)
     if contents.silent_since is not None:
         zone = contents.span.zone
         since = wording.instant(contents.silent_since, zone)
         until = wording.instant(contents.span.from_time, zone)
         yield Notice(
-            False,
             f"There are no records between {since} and {until}, right before this period, and so "
-            "no figures, reports or mails for that time.",
+            "no figures, reports or mails for that time."
         )
 
 
@@ -214,21 +213,20 @@ def _of_reading(contents: Contents) -> Iterator[Notice]:
     if contents.refused:
         share = contents.refused / contents.records if contents.records else 0.0
         yield Notice(
-            share > _GRAVE,
             f"{wording.plural(contents.refused, 'line')} of {wording.count(contents.records)} "
             f"refused ({wording.percent(share)}); see Records for the reasons.",
+            grave=share > _GRAVE,
             first=share > _REFUSED,
         )
 
 
 def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
-    if coverage.empty > _MANY * coverage.days:
+    if coverage.empty > MANY * coverage.days:
         yield Notice(
-            False,
             f"No job ended on {wording.count(coverage.empty)} of "
             f"{wording.plural(coverage.days, 'day')} "
             f"({wording.percent(coverage.empty / coverage.days)}): either nothing ran, or records "
-            "are missing; see Records for the longest gaps.",
+            "are missing; see Records for the longest gaps."
         )
 
 
@@ -237,36 +235,35 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     over = pool.figure("over_capacity_time").value or 0
     if over > 0:
         yield Notice(
-            pool.overfilled,
             f"For {wording.rough_percent(over)} of the time, more than "
             f"{wording.plural(pool.capacity, wording.resource(pool.resource))} were in use{where} "
             f"(up to {wording.count(pool.figure('peak_in_use').value)}). Either the size of the "
             "machine or the allocations in the log are wrong.",
+            grave=pool.overfilled,
             first=over > _OVER,
         )
     for metric, text in _COUNTS:
         if number := pool.figure(metric).value:
-            yield Notice(False, f"{text}{where}: {wording.count(number)}.")
+            yield Notice(f"{text}{where}: {wording.count(number)}.")
     if pool.attempts and pool.figure("walltime_unknown").value == pool.attempts:
         yield Notice(
-            False,
             f"The log has no walltimes{where}: fair start times use real run times as estimates, "
-            "as if all users had known them.",
+            "as if all users had known them."
         )
     conservation = pool.figure("re_conservation").value
     if conservation is not None and conservation > 1e-6:
         yield Notice(
-            True,
             f"Shortfalls and surpluses{where} do not cancel out (difference: "
             f"{wording.number(conservation)} of all resources used). This is a defect; please "
             "report it.",
+            grave=True,
         )
     if pool.attempts and not pool.users.named:
-        yield Notice(False, f"The log names no users{where}, so there are no figures by user.")
+        yield Notice(f"The log names no users{where}, so there are no figures by user.")
     if 0 < pool.attempts < SMALL_SAMPLE:
         attempts = wording.plural(pool.attempts, "attempt")
         yield Notice(
-            True, f"Only {attempts}{where} ended in the period: the figures are anecdotal."
+            f"Only {attempts}{where} ended in the period: the figures are anecdotal.", grave=True
         )
 
 

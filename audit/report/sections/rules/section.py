@@ -1,10 +1,10 @@
 """The limits and windows that kept jobs waiting: read, in a sentence, as a finding."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 from typing import Final
 
 from audit.report import wording
-from audit.report.contents import Assumed, Contents
+from audit.report.contents import Contents
 from audit.report.figures import records
 from audit.report.finding import Kind, Place, Subject
 from audit.report.sections.machine import section as belief
@@ -26,8 +26,11 @@ _ALONE: Final = 0.95
 """If one rule causes this part of the waiting under rules, it alone is named."""
 
 
-def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
-    """Return how much waiting rules alone cause, and which rule most; empty if it is little."""
+def rule_sentence(place: Place, assumed: Container[str]) -> str:
+    """Return how much waiting rules alone cause, and which rule most; empty if it is little.
+
+    ``assumed`` are the pools with rules that were inferred from the log.
+    """
     pool = place.pool
     free = pool.figure("cause_rule_free_share")
     total = sum(rule.free_s for rule in pool[BoundRules].rows)

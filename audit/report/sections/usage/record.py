@@ -168,7 +168,6 @@ class Charge:
 
     pool: str
     resource: str
-    available: float
     inferred: bool  # from the most that was in use
     charged: bool  # whether the configured penalty includes it
     attempts: int  # started, and inside the period

@@ -5,7 +5,6 @@ the first day of the period with any usage.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -107,19 +106,14 @@ def _off_targets(source: SectionSource, method: str, kind: str, in_zone: ZoneInf
             return None
         return Stretch(_day(first, in_zone), _day(last, in_zone), days)
 
-    plain = records(
-        OffTarget, spans.rename({"entity": "name"}), longest_above=None, longest_below=None
+    plain = spans.select("parent", "partition", "share", "days", "above", "below", name="entity")
+    longest = [(stretch(row, "above"), stretch(row, "below")) for row in spans.to_dicts()]
+    rows = (
+        OffTarget(**row, longest_above=above, longest_below=below)
+        for row, (above, below) in zip(plain.to_dicts(), longest, strict=True)
     )
     off, entities = spans.select("off", "entities").row(0) if spans.height else (0, 0)
-    return OffTargets(
-        kind,
-        tuple(
-            replace(of, longest_above=stretch(row, "above"), longest_below=stretch(row, "below"))
-            for of, row in zip(plain, spans.iter_rows(named=True), strict=True)
-        ),
-        off,
-        entities,
-    )
+    return OffTargets(kind, tuple(rows), off, entities)
 
 
 def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:

@@ -11,7 +11,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, INK, SERIES, SHAPES, Chart
 from audit.report.contents import Contents
 from audit.report.figures import Figure
-from audit.report.finding import Kind, Notice, Place, Subject, subject_of
+from audit.report.finding import MANY, Kind, Notice, Place, Subject, subject_of
 from audit.report.sections.usage.record import (
     Charge,
     DecayedUsage,
@@ -23,8 +23,6 @@ from audit.report.sections.usage.record import (
 from audit.report.source import ReportSection
 from audit.store.database import quote_text
 
-_MANY: Final = 0.1
-"""Share of days, attempts or usage above which a defect of the data is reported."""
 _MOST: Final = 0.5
 _DAY_S: Final = 86_400
 
@@ -36,9 +34,9 @@ def of_usage(contents: Contents) -> Iterator[Notice]:
     for of in contents.usages:
         if of.nothing:
             yield Notice(
-                True,
                 "The configured penalty charged no usage in this period, so ranks and priorities "
                 "depend on the targets alone.",
+                grave=True,
             )
             continue
         for kind in (of.accounts, of.users):
@@ -53,29 +51,26 @@ def of_usage(contents: Contents) -> Iterator[Notice]:
 def _of_targets(of: UsageOf) -> Iterator[Notice]:
     if of.targets == 1:
         yield Notice(
-            False,
             f"Only one {of.kind} has a target. Its priority means nothing without others to "
-            "compare it with.",
+            "compare it with."
         )
     elif of.targets and of.different == 1:
         yield Notice(
-            False,
             f"All {wording.plural(of.targets, of.kind)} have the same target, so ranks depend on "
-            "usage alone.",
+            "usage alone."
         )
     if of.unused > _MOST:
         yield Notice(
-            False,
             f"{wording.percent(of.unused)} of all targets belong to {of.kind}s that used nothing "
             "in this period. Nearly all others are therefore above their targets, which is not "
-            "unfair by itself.",
+            "unfair by itself."
         )
-    if of.by_without > _MANY:
+    if of.by_without > MANY:
         yield Notice(
-            of.by_without > _MOST,
             f"{wording.percent(of.by_without)} of all usage is by "
             f"{wording.plural(of.without, of.kind)} without a target, while others have one; these "
             f"{of.kind}s have no priority.",
+            grave=of.by_without > _MOST,
         )
 
 
@@ -85,27 +80,25 @@ def _of_decay(of: DecayedUsage, contents: Contents) -> Iterator[Notice]:
         return
     if decay.factor is not None and decay.factor > 1:
         yield Notice(
-            False,
             f"Older usage counts more than recent usage (decay {decay.factor:g}): past usage "
-            "lowers a priority more than present usage.",
+            "lowers a priority more than present usage."
         )
     if decay.factor == 0 and len(decay.weights) > 1:
-        yield Notice(False, "With a decay of 0, only the latest of the configured windows counts.")
+        yield Notice("With a decay of 0, only the latest of the configured windows counts.")
     longest = max((pool.figure("wait_mean").value or 0.0 for pool in contents.pools), default=0.0)
     if decay.memory_s < longest:
         yield Notice(
-            True,
             f"Usage is forgotten after {wording.duration(decay.memory_s)}, which is less than the "
             f"mean wait ({wording.duration(longest)}): when a job starts, its user's earlier usage "
             "no longer counts.",
+            grave=True,
         )
     starts = [charge.first_start for charge in contents.charges if charge.first_start is not None]
     if starts and (before := decay.weight_before(of.as_of - min(starts))) > _MOST:
         yield Notice(
-            False,
             f"{wording.percent(before)} of the weight of usage is from before the log begins "
             f"({wording.instant(min(starts), contents.span.zone)}). That usage is unknown and "
-            "counts as zero.",
+            "counts as zero."
         )
 
 
@@ -153,17 +146,17 @@ def _of_amounts(charge: Charge) -> Iterator[Notice]:
     what = wording.resources(charge.resource)
     unknown, clipped = charge.unknown / charge.attempts, charge.clipped / charge.attempts
     where = f"of the attempts in pool {wording.name(charge.pool)}"
-    if unknown > _MANY:
+    if unknown > MANY:
         yield Notice(
-            unknown > _MOST,
             f"The log does not state the {what} of {wording.percent(unknown)} {where}: usage "
             "counts none for them.",
+            grave=unknown > _MOST,
         )
-    if clipped > _MANY:
+    if clipped > MANY:
         yield Notice(
-            clipped > _MOST,
             f"{wording.percent(clipped)} {where} had more {what} than the pool has: usage counts "
             "them as having all of it.",
+            grave=clipped > _MOST,
         )
 
 

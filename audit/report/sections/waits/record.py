@@ -72,8 +72,6 @@ class QueueWait(NamedTuple):
     """A queue with its wait of one job in ten."""
 
     name: str
-    jobs: float  # share
-    waiting: float  # share of all
     p90: int
 
 

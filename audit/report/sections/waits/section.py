@@ -321,12 +321,12 @@ def queue_waits(jobs: pl.DataFrame) -> tuple[QueueWait, ...]:
         mine = jobs["wait_s"].filter(jobs["partition"] == name)
         part = float(mine.sum()) / total if total else 0.0
         if count >= QUEUE_SHARE * jobs.height and part >= QUEUE_SHARE:
-            found.append(QueueWait(name, count / jobs.height, part, quantile(mine, P90)))
+            found.append(QueueWait(name, quantile(mine, P90)))
     return tuple(sorted(found, key=lambda one: (one.p90, one.name)))
 
 
-def long_waits(jobs: pl.DataFrame, most: int) -> tuple[LongestWait, ...]:
-    """Return the longest waits over 10 minutes, longest first."""
+def long_waits(jobs: pl.DataFrame) -> tuple[LongestWait, ...]:
+    """Return the three longest waits over 10 minutes, longest first."""
     shown = jobs.select("user", "size", "wait_s", "arrival_time", *KEYS)
     long = shown.filter(pl.col("wait_s") > LONG_S).sort(
         "wait_s", "arrival_time", descending=[True, False], maintain_order=True
@@ -337,7 +337,7 @@ def long_waits(jobs: pl.DataFrame, most: int) -> tuple[LongestWait, ...]:
             *(row["size"], row["wait_s"], row["arrival_time"]),
             next(iter(together(row))) if any(row[key] for key in KEYS) else "none",
         )
-        for row in long.head(most).iter_rows(named=True)
+        for row in long.head(3).iter_rows(named=True)
     )
 
 

@@ -61,21 +61,13 @@ class Entity:
         return self.tuwt_s / self.attempts if self.attempts else None
 
 
-class Step(NamedTuple):
-    """A step of a cumulative distribution: ``share`` of entities have at most ``nuwt``."""
-
-    nuwt: float
-    share: float
-
-
 @dataclass(frozen=True, slots=True)
 class Entities(Figures):
-    """All users, or all accounts, of a pool, and the distribution of their NUWT."""
+    """All users, or all accounts, of a pool."""
 
     kind: str  # user | account
     rows: tuple[Entity, ...]  # largest shortfall first
     figures: tuple[Figure, ...]  # uwt, nuwt_median, nuwt_q1, …
-    cdf: tuple[Step, ...]  # up to 10
 
     @property
     def named(self) -> tuple[Entity, ...]:

@@ -6,12 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.attempts import users
 from audit.metrics.attempts.population import only
 from audit.metrics.quantiles import MEDIAN
 from audit.metrics.verdict import Decision, KnownCause
 from audit.registry.passed import PassedWhy
-from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import PoolPart
 from audit.report.figures import Parts, by_value
 from audit.report.sections.causes.record import RuleTime, Shares
@@ -24,7 +22,6 @@ from audit.report.sections.who.record import (
     OvertakenRow,
     People,
     Person,
-    Step,
     UsedLess,
 )
 from audit.report.source import ReportSection, SectionSource
@@ -34,18 +31,15 @@ _PLAIN: Final = len(Entity.__annotations__) - 1
 
 def read(source: SectionSource) -> dict[str, tuple[Entities, Entities]]:
     """Return the users and the accounts of each pool."""
-    keep_single = source.settings.metrics.keep_single_job_users
     found = {}
     for pool, rows in source.by_pool("who/entities").items():
         of = by_value(rows, "entity_kind", ("user", "account"))
-        users_, accounts = (
-            _entities(kind, of[kind], source.parts[pool], keep_single) for kind in of
-        )
-        found[pool] = users_, accounts
+        users, accounts = (_entities(kind, of[kind], source.parts[pool]) for kind in of)
+        found[pool] = users, accounts
     return found
 
 
-def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
+def _entities(kind: str, rows: pl.DataFrame, parts: Parts) -> Entities:
 
     def entity(row: tuple[Any, ...]) -> Entity:
         fst = row[_PLAIN:]
@@ -53,13 +47,7 @@ def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) ->
         return replace(Entity(*row[:_PLAIN]), missed=missed)
 
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
-    steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
-    return Entities(
-        kind,
-        tuple(map(entity, rows.iter_rows())),
-        spread.figures if spread else (),
-        cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
-    )
+    return Entities(kind, tuple(map(entity, rows.iter_rows())), spread.figures if spread else ())
 
 
 def owners(pool: PoolPart) -> tuple[Entities, ...]:
@@ -117,7 +105,7 @@ class Context(NamedTuple):
     waited_s: float  # W of the period
     rules: Mapping[str, RuleTime]  # by text
     holds: Mapping[tuple[str, str], str]  # kind of a release by entity kind and entity
-    overtaken: Sequence[Mapping[str, object]]  # rows of ``overtaken_result``
+    overtaken: Sequence[Mapping[str, Any]]  # rows of ``overtaken_result``
     base_waited_s: float
     decision: Decision
     tested: int
@@ -130,16 +118,17 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     known = only(jobs, pl.col("user").is_not_null())
     if known.is_empty() or not known["wait_s"].sum():
         return None
-    total, cpu = float(jobs["wait_s"].sum()), _area(jobs)
+    area = (pl.col("size") * pl.col("occupancy_s")).sum()
+    total, cpu = float(jobs["wait_s"].sum()), float(jobs.select(area).item() or 0)
     by_user = (
         known.group_by("user")
-        .agg(pl.col("wait_s").sum(), area=(pl.col("size") * pl.col("occupancy_s")).sum())
+        .agg(pl.col("wait_s").sum(), area=area)
         .sort("wait_s", "user", descending=[True, False])
     )
     half, waiting, used = _half(by_user, total, cpu)
     of = only(jobs.select(kind, *_READ), pl.col(kind).is_not_null())
     who = _Who(of, kind, total, context)
-    overtaken = who.overtaken(context.overtaken)
+    overtaken = who.overtaken()
     most = who.most()
     named = {row.name for row in overtaken} | {row.name for row in most}
     compared, longer = who.longer()
@@ -163,10 +152,6 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         who.tested(),
         who.known_causes(),
     )
-
-
-def _area(jobs: pl.DataFrame) -> float:
-    return float(jobs.select((pl.col("size") * pl.col("occupancy_s")).sum()).item() or 0)
 
 
 def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, float]:
@@ -230,15 +215,12 @@ class _Who(NamedTuple):
 
     def tested(self) -> int:
         """Return how many entities of the kind *passed over* tested."""
-        whys = [row["why"] for row in self._of_kind()]
-        return sum(why is None or PassedWhy(str(why)).tested for why in whys)
+        of_kind = [row for row in self.context.overtaken if row["entity_kind"] == self.kind]
+        return sum(row["why"] is None or PassedWhy(row["why"]).tested for row in of_kind)
 
     def known_causes(self) -> tuple[bool, ...]:
         """Return whether there is a known cause, of each user and account that is named."""
         return tuple(row["cause"] is not None for row in self.context.overtaken if row["named"])
-
-    def _of_kind(self) -> list[Mapping[str, object]]:
-        return [row for row in self.context.overtaken if row["entity_kind"] == self.kind]
 
     def most(self) -> tuple[Person, ...]:
         """Return the three with most waiting, from the least share on that is listed."""
@@ -277,15 +259,13 @@ class _Who(NamedTuple):
                 found.append((-more, name))
         return compared, [name for _, name in sorted(found)]
 
-    def overtaken(self, rows: Iterable[Mapping[str, object]]) -> tuple[OvertakenRow, ...]:
+    def overtaken(self) -> tuple[OvertakenRow, ...]:
         """Return those that are overtaken more often than others, most passed time first."""
         made = []
-        for row in rows:
-            seconds = float(row["passed_s"])  # type: ignore[arg-type]
-            w = self.context.base_waited_s
-            if row["entity_kind"] != self.kind or not row["named"] or not w:
-                continue
-            if seconds < LISTED * w:
+        w = self.context.base_waited_s
+        for row in self.context.overtaken:
+            named = row["entity_kind"] == self.kind and row["named"]
+            if not named or not w or row["passed_s"] < LISTED * w:
                 continue
             mine = self.jobs.filter(pl.col(self.kind) == row["entity"])
             waited = float(mine["wait_s"].sum())
@@ -293,13 +273,13 @@ class _Who(NamedTuple):
             made.append(
                 OvertakenRow(
                     self.kind,
-                    str(row["entity"]),
-                    int(row["passed_jobs"]),  # type: ignore[call-overload]
-                    int(row["jobs"] or row["attempts"]),  # type: ignore[call-overload]
-                    seconds / w,
-                    int(row["passed_median_s"] or 0),  # type: ignore[call-overload]
-                    None if row["cause"] is None else KnownCause(str(row["cause"])).value,
-                    row["usage_multiple"],  # type: ignore[arg-type]
+                    row["entity"],
+                    row["passed_jobs"],
+                    row["jobs"] or row["attempts"],
+                    row["passed_s"] / w,
+                    row["passed_median_s"] or 0,
+                    row["cause"],
+                    row["usage_multiple"],
                     later,
                 )
             )

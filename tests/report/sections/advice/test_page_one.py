@@ -11,6 +11,7 @@ from audit.report.first_page.compose import lines
 from audit.report.sections.advice import section as advice_page_one
 from audit.report.sections.advice.record import Advice, AdvicePart
 from audit.report.sections.advice.section import to_try
+from audit.report.sections.causes import shown
 from audit.report.sections.causes.page_one import notes
 from audit.report.sections.causes.record import Where
 from audit.report.sections.causes.shown import BY_KEY
@@ -28,7 +29,7 @@ EXACT = advice(
 
 
 def lost(dimension: str, label: str, *, certain: bool = True) -> AdvicePart:
-    return AdvicePart(dimension, label, LOSS, 100, certain)
+    return AdvicePart(dimension, label, LOSS, certain)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +114,21 @@ def test_a_rule_that_holds_jobs_only_while_the_machine_is_full_raises_no_questio
     assert [one.plain for one in to_try(of) if "To decide" in one.plain] == []
 
 
-def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine() -> None:
-    rule = RULE._replace(name="limit of 1,256 CPUs", whole="1,256 CPUs")
+@pytest.mark.parametrize(
+    ("source", "question"),
+    [
+        ("inferred", "were only 1,256 CPUs in service for a while, as the log shows?"),
+        ("configured", "did the limit of 1,256 CPUs end, as the log shows?"),
+    ],
+)
+def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine(
+    source: str, question: str
+) -> None:
+    row = {"name": "limit of 1,256 CPUs", "kind": "limit", "scope": None, "per": None}
+    row |= {"level": 1_256, "unit": "cpus", "source": source}
+    rule = shown.named_rule(row)._replace(waiting_s=90.0, free_s=60.0)
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
-    assert to_try(over)[0].plain == (
-        "To ask: were only 1,256 CPUs in service for a while, as the log shows?"
-    )
+    assert to_try(over)[0].plain == f"To ask: {question}"
 
 
 def test_a_reason_that_was_recorded_is_asked_about() -> None:

@@ -43,7 +43,7 @@ def test_a_change_of_all_users_is_significant_and_one_of_few_is_not() -> None:
     ],
 )
 def test_clear_changes(first: tuple[int, int], last: tuple[int, int], clear: bool) -> None:
-    halves = [Half(median, p90, None, None, 100) for median, p90 in (first, last)]
+    halves = [Half(median, p90, None, None) for median, p90 in (first, last)]
     assert page_one.is_clear(*halves) is clear
 
 

@@ -19,7 +19,7 @@ from tests.report.first_page.sample import compared, facts
 def test_a_change_without_the_largest_user(
     first: tuple[int, int, float, int], last: tuple[int, int, float, int], text: str
 ) -> None:
-    of = compared(first=Half(*first, jobs=99), last=Half(*last, jobs=99))
+    of = compared(first=Half(*first), last=Half(*last))
     assert text in changes_page_one.changed(facts(compared=of)).plain
 
 
@@ -31,7 +31,7 @@ def test_a_log_of_less_than_a_day_compares_nothing() -> None:
 
 
 def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> None:
-    first, last = Half(2, 600, 0.5, 2, 99, 600), Half(2, 60, 0.5, 2, 99, 600)
+    first, last = Half(2, 600, 0.5, 2, 600), Half(2, 60, 0.5, 2, 600)
     alone = compared(first=first, last=last)
     assert changes_page_one.changed(facts(compared=alone)).plain == "The change is that of User 3."
     others = alone._replace(last=last._replace(p90_without=55))
@@ -50,7 +50,7 @@ def test_waits_of_one_job_in_ten_are_compared_without_the_largest_user_too() -> 
 )
 def test_small_loads_that_differ_by_a_factor(loads: tuple[float, float], text: str) -> None:
     before, now = (
-        Half(wait, wait * 3, load, wait, 99) for wait, load in zip((60, 600), loads, strict=True)
+        Half(wait, wait * 3, load, wait) for wait, load in zip((60, 600), loads, strict=True)
     )
     made = changes_page_one.changed(facts(compared=compared(first=before, last=now))).plain
     assert made.startswith(text)

@@ -8,7 +8,7 @@ from tests.report.sample import entity, pool
 
 def _of(*nets: float) -> Entities:
     rows = tuple(entity(f"u{number}", net) for number, net in enumerate(nets))
-    return Entities("user", rows, (), ())
+    return Entities("user", rows, ())
 
 
 def test_worst_and_best_hold_only_who_belongs_there() -> None:

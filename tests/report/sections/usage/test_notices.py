@@ -27,7 +27,7 @@ def with_usage(*pools: Any, charges: tuple[Charge, ...] = (), **changes: Any) ->
 
 
 def charge(**changes: Any) -> Charge:
-    whole = Charge("batch", "gpus", 8.0, False, True, 100, 0, 0, _FROM)
+    whole = Charge("batch", "gpus", False, True, 100, 0, 0, _FROM)
     return replace(whole, **changes)
 
 

@@ -45,7 +45,7 @@ def test_fair() -> None:
 
 def test_a_level_of_the_whole_machine_may_be_that_of_nodes_out_of_service() -> None:
     level = RuleTime("limit of 352 CPUs", "limit", "inferred", 72.0, 11.0, whole="352 CPUs")
-    known = level._replace(source="slurm")
+    known = level._replace(source="configured", whole="")
     nobody = "No user was overtaken clearly more often than others"
     assert verdicts.sentence(ruled(level, 0.72)).plain == f"{nobody}."  # too long
     assert verdicts.sentence(ruled(known, 0.72)).plain == (

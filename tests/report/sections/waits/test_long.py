@@ -16,7 +16,7 @@ def test_each_has_its_largest_cause() -> None:
         job(900, user="ben", own=100),
         job(600, earlier=600),
     )
-    assert long_waits(jobs, 3) == (FULL, LongestWait("ben", 1, 900, 0, "none"))
+    assert long_waits(jobs) == (FULL, LongestWait("ben", 1, 900, 0, "none"))
 
 
 def test_a_page_says_that_enough_was_free_only_of_those_for_which_it_was() -> None:
