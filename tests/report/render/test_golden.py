@@ -83,8 +83,7 @@ def test_a_picture() -> None:
 
 def test_the_text_of_a_mail() -> None:
     standing = ReportStanding(State.COMPLETE, "It is complete.")
-    letter = mail.compose(
-        contents(), standing, "{cluster}, {period}: {verdict}", mail.Subscription()
-    )
+    about = (contents(), standing, "{cluster}, {period}: {verdict}", mail.Subscription())
+    letter = mail.compose(*about, enclosed=mail.Enclosed())
     told = render.fill("email/report.txt", {"letter": letter, "state": "complete"})
     golden("mail.txt", f"{letter.subject}\n\n{told}")
