@@ -3,10 +3,13 @@
 The order of job numbers decides about submissions: a job is not submitted before one with a lower
 number. It is used only where the jobs before and after do not contradict each other (a requeue
 gives an old number a later time). The rest of a record's times follow from Submit ≤ Start ≤ End and
-from Elapsed.
+from Elapsed. A job of which both instances remain possible is read as the second only if its nodes
+would run more in the first than they ever run otherwise (``placed``).
 """
 
-from typing import Final
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +17,12 @@ import polars as pl
 
 from audit.array_types import Ints
 from audit.formats.instants import Instants
+from audit.hostlists import expand
 
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
 UNDECIDED: Final = (
-    "times in the hour that a clock change repeats may be an hour late: nothing shows which, and "
-    "they are read as the first"
+    "times in the hour that a clock change repeats may be an hour off: nothing shows which, and "
+    "they are read as the first, unless only the second fits on their nodes"
 )
 _NEAR: Final = 6 * 3_600  # s around such an hour in which other submissions are compared
 _APART: Final = 3_600  # s by which a clock is put back at most
@@ -65,6 +69,83 @@ def settled(
         undecided=pl.col("doubted")
         | pl.when(is_exact).then(_several(exact)).otherwise(_several(possible)),
     ).to_dict()
+
+
+class _Run(NamedTuple):
+    start: int
+    end: int
+    cpus: int  # on each of its nodes
+    nodes: list[str]
+
+
+def placed(
+    found: dict[str, pl.Series], times: dict[str, Instants], node_list: pl.Series, cpus: pl.Series
+) -> dict[str, pl.Series]:
+    """Return the times that ``settled`` found, with the second reading where nodes require it.
+
+    On each node, jobs that are certain show the CPUs that it has.
+    """
+    if not found["undecided"].any() or not {"Start", "End"} <= times.keys():
+        return found
+    start, end = times["Start"], times["End"]
+    both = (found["start_time"] < start.late) & (found["end_time"] < end.late)
+    open_to = np.flatnonzero((found["undecided"] & both).fill_null(value=False))
+    ran = [found["start_time"], found["end_time"], node_list, cpus, found["undecided"]]
+    rows = pl.DataFrame([s.alias(str(n)) for n, s in enumerate(ran)]).rows()
+    names = {name for row in open_to.tolist() for name in expand(rows[row][2] or "") or ()}
+    on: dict[str, list[_Run]] = defaultdict(list)
+    for first, last, listed, amount, undecided in rows:
+        if undecided is False and first is not None and last is not None and listed:
+            _put(on, _run(first, last, listed, amount), names)
+    most = {name: _most(runs) for name, runs in on.items()}
+    starts, ends = found["start_time"].to_list(), found["end_time"].to_list()
+    for row in open_to.tolist():
+        listed, amount = rows[row][2:4]
+        if not listed:
+            continue
+        early = _run(starts[row], ends[row], listed, amount)
+        late = early._replace(start=start.late[row], end=end.late[row])
+        second = _fits(late, on, most) and not _fits(early, on, most)
+        if second:
+            starts[row], ends[row] = late.start, late.end
+        _put(on, late if second else early, names)
+    return {
+        **found,
+        "start_time": pl.Series(starts, dtype=pl.Int64),
+        "end_time": pl.Series(ends, dtype=pl.Int64),
+    }
+
+
+def _run(start: int, end: int, listed: str, cpus: int | None) -> _Run:
+    nodes = expand(listed) or []
+    return _Run(start, end, -(-(cpus or 0) // max(len(nodes), 1)), nodes)
+
+
+def _put(on: dict[str, list[_Run]], run: _Run, names: set[str]) -> None:
+    for name in names.intersection(run.nodes):
+        on[name].append(run)
+
+
+def _most(runs: Sequence[_Run]) -> int:
+    """Return the most CPUs that runs on one node use at one time."""
+    changes = [(run.start, run.cpus) for run in runs] + [(run.end, -run.cpus) for run in runs]
+    used = most = 0
+    for _, change in sorted(changes):
+        used += change
+        most = max(most, used)
+    return most
+
+
+def _fits(run: _Run, on: dict[str, list[_Run]], most: dict[str, int]) -> bool:
+    """Return whether no node of a run would run more than it does otherwise."""
+    for name in run.nodes:
+        others = (of for of in on[name] if of.start < run.end and of.end > run.start)
+        clipped = [
+            of._replace(start=max(of.start, run.start), end=min(of.end, run.end)) for of in others
+        ]
+        if _most([run, *clipped]) > most.get(name, 0):
+            return False
+    return True
 
 
 def _several(ways: list[tuple[pl.Expr, pl.Expr, pl.Expr]]) -> pl.Expr:
