@@ -71,7 +71,7 @@ def settled(
     ).to_dict()
 
 
-class _Run(NamedTuple):
+class _OnNodes(NamedTuple):
     start: int
     end: int
     cpus: int  # on each of its nodes
@@ -93,7 +93,7 @@ def placed(
     ran = [found["start_time"], found["end_time"], node_list, cpus, found["undecided"]]
     rows = pl.DataFrame([s.alias(str(n)) for n, s in enumerate(ran)]).rows()
     names = {name for row in open_to.tolist() for name in expand(rows[row][2] or "") or ()}
-    on: dict[str, list[_Run]] = defaultdict(list)
+    on: dict[str, list[_OnNodes]] = defaultdict(list)
     for first, last, listed, amount, undecided in rows:
         if undecided is False and first is not None and last is not None and listed:
             _put(on, _run(first, last, listed, amount), names)
@@ -116,17 +116,17 @@ def placed(
     }
 
 
-def _run(start: int, end: int, listed: str, cpus: int | None) -> _Run:
+def _run(start: int, end: int, listed: str, cpus: int | None) -> _OnNodes:
     nodes = expand(listed) or []
-    return _Run(start, end, -(-(cpus or 0) // max(len(nodes), 1)), nodes)
+    return _OnNodes(start, end, -(-(cpus or 0) // max(len(nodes), 1)), nodes)
 
 
-def _put(on: dict[str, list[_Run]], run: _Run, names: set[str]) -> None:
+def _put(on: dict[str, list[_OnNodes]], run: _OnNodes, names: set[str]) -> None:
     for name in names.intersection(run.nodes):
         on[name].append(run)
 
 
-def _most(runs: Sequence[_Run]) -> int:
+def _most(runs: Sequence[_OnNodes]) -> int:
     """Return the most CPUs that runs on one node use at one time."""
     changes = [(run.start, run.cpus) for run in runs] + [(run.end, -run.cpus) for run in runs]
     used = most = 0
@@ -136,7 +136,7 @@ def _most(runs: Sequence[_Run]) -> int:
     return most
 
 
-def _fits(run: _Run, on: dict[str, list[_Run]], most: dict[str, int]) -> bool:
+def _fits(run: _OnNodes, on: dict[str, list[_OnNodes]], most: dict[str, int]) -> bool:
     """Return whether no node of a run would run more than it does otherwise."""
     for name in run.nodes:
         others = (of for of in on[name] if of.start < run.end and of.end > run.start)
