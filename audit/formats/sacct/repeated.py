@@ -7,8 +7,8 @@ from Elapsed. A job of which both instances remain possible is read as the secon
 would run more in the first than they ever run otherwise (``placed``).
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import KeysView, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ UNDECIDED: Final = (
     "they are read as the first, unless only the second fits on their nodes"
 )
 _NEAR: Final = 6 * 3_600  # s around such an hour in which other submissions are compared
+_MOST_PAIRS: Final = 1 << 22  # of jobs that are compared on nodes; of more, none is
 _APART: Final = 3_600  # s by which a clock is put back at most
 
 
@@ -75,7 +76,7 @@ class _OnNodes(NamedTuple):
     start: int
     end: int
     cpus: int  # on each of its nodes
-    nodes: list[str]
+    nodes: tuple[str, ...]
 
 
 def placed(
@@ -83,46 +84,46 @@ def placed(
 ) -> dict[str, pl.Series]:
     """Return the times that ``settled`` found, with the second reading where nodes require it.
 
-    On each node, jobs that are certain show the CPUs that it has.
+    On each node, jobs that are certain show the CPUs that it has. Too many uncertain jobs for this
+    (``_MOST_PAIRS``) remain as they are.
     """
     if not found["undecided"].any() or not {"Start", "End"} <= times.keys():
         return found
-    start, end = times["Start"], times["End"]
-    both = (found["start_time"] < start.late) & (found["end_time"] < end.late)
-    open_to = np.flatnonzero((found["undecided"] & both).fill_null(value=False))
+    start, end = times["Start"].late, times["End"].late
+    both = (found["start_time"] < start) & (found["end_time"] < end) & node_list.is_not_null()
+    open_to = np.flatnonzero((found["undecided"] & both).fill_null(value=False)).tolist()
     ran = [found["start_time"], found["end_time"], node_list, cpus, found["undecided"]]
-    rows = pl.DataFrame([s.alias(str(n)) for n, s in enumerate(ran)]).rows()
-    names = {name for row in open_to.tolist() for name in expand(rows[row][2] or "") or ()}
+    rows = pl.DataFrame([of.alias(str(n)) for n, of in enumerate(ran)]).rows()
+    names = Counter(name for row in open_to for name in expand(rows[row][2]) or ())
     on: dict[str, list[_OnNodes]] = defaultdict(list)
-    for first, last, listed, amount, undecided in rows:
-        if undecided is False and first is not None and last is not None and listed:
-            _put(on, _run(first, last, listed, amount), names)
+    for *run, undecided in rows:
+        if not undecided and None not in run[:3]:
+            _put(on, _run(*run), names.keys())
     most = {name: _most(runs) for name, runs in on.items()}
+    first = min((rows[row][0] for row in open_to), default=0)
+    last = max((end[row] for row in open_to), default=0)
+    near = {name: [of for of in on[name] if of.start < last and of.end > first] for name in names}
+    if sum(count * (count + len(near[name])) for name, count in names.items()) > _MOST_PAIRS:
+        return found
     starts, ends = found["start_time"].to_list(), found["end_time"].to_list()
-    for row in open_to.tolist():
-        listed, amount = rows[row][2:4]
-        if not listed:
-            continue
-        early = _run(starts[row], ends[row], listed, amount)
-        late = early._replace(start=start.late[row], end=end.late[row])
-        second = _fits(late, on, most) and not _fits(early, on, most)
+    for row in open_to:
+        early = _run(*rows[row][:4])
+        late = early._replace(start=start[row], end=end[row])
+        second = _fits(late, near, most) and not _fits(early, near, most)
         if second:
             starts[row], ends[row] = late.start, late.end
-        _put(on, late if second else early, names)
-    return {
-        **found,
-        "start_time": pl.Series(starts, dtype=pl.Int64),
-        "end_time": pl.Series(ends, dtype=pl.Int64),
-    }
+        _put(near, late if second else early, names.keys())
+    moved = {"start_time": starts, "end_time": ends}
+    return {**found, **{name: pl.Series(of, dtype=pl.Int64) for name, of in moved.items()}}
 
 
 def _run(start: int, end: int, listed: str, cpus: int | None) -> _OnNodes:
-    nodes = expand(listed) or []
+    nodes = tuple(expand(listed) or ())
     return _OnNodes(start, end, -(-(cpus or 0) // max(len(nodes), 1)), nodes)
 
 
-def _put(on: dict[str, list[_OnNodes]], run: _OnNodes, names: set[str]) -> None:
-    for name in names.intersection(run.nodes):
+def _put(on: dict[str, list[_OnNodes]], run: _OnNodes, names: KeysView[str]) -> None:
+    for name in names & run.nodes:
         on[name].append(run)
 
 
