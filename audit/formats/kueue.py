@@ -6,7 +6,8 @@ Each admission of a workload is an attempt. A workload has the conditions of now
 - Of earlier ones, only the total length is known (``accumulatedPastExecutionTimeSeconds``), unless
   the log has their events (QuotaReserved or Admitted, EvictedDueTo…), which clusters keep for an
   hour; or unless the only eviction is still in force.
-- Resources are those of the admission, else of the request. The type of a GPU is its flavor.
+- Resources are those of the admission, else of the request: ``resourceRequests``, or what the
+  containers of all pods request. The type of a GPU is its flavor.
 - Kubernetes knows no users: a label may hold one (``config.table``, `--map user=LABEL`).
 
 Sources: Kueue's ``apis/kueue/v1beta2/workload_types.go``, ``pkg/workload``, and the quantities of
@@ -315,13 +316,13 @@ class _Workload:
         total: dict[str, Fraction] = {}
         kinds: dict[str, Fraction] = {}
         for resources, flavors in self._resources():
-            for name, text in resources.items():
-                amount = quantity(text)
+            for name, amount in resources.items():
                 total[name] = total.get(name, Fraction()) + amount
                 if name.endswith("/gpu") and name in flavors:
                     kind = re.sub(r"[\s:,=]", "_", holdable(str(flavors[name])).lower())
                     kinds[kind] = kinds.get(kind, Fraction()) + amount
-        gpus = sum((of for name, of in total.items() if name.endswith("/gpu")), Fraction())
+        of_gpus = (of for name, of in total.items() if name.endswith("/gpu"))
+        gpus = sum(of_gpus, Fraction()) if total else None
         typed = ",".join(f"{kind}:{ceil(of)}" for kind, of in sorted(kinds.items()) if of > 0)
         return {
             "cpus": _within(total.get("cpu"), LARGEST),
@@ -330,14 +331,25 @@ class _Workload:
             "gpu_types": typed or None,
         }
 
-    def _resources(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    def _resources(self) -> Iterator[tuple[Mapping[str, Fraction], Mapping[str, Any]]]:
         admission = self.status.get("admission") or {}
         if assigned := admission.get("podSetAssignments"):
             for of in assigned:
-                yield of.get("resourceUsage") or {}, of.get("flavors") or {}
+                yield _quantities(of.get("resourceUsage")), of.get("flavors") or {}
+        elif requested := self.status.get("resourceRequests"):
+            for of in requested:
+                yield _quantities(of.get("resources")), {}
         else:
-            for of in self.status.get("resourceRequests") or ():
-                yield of.get("resources") or {}, {}
+            for of in self.spec.get("podSets") or ():
+                pods, template = of.get("count", 1), of.get("template") or {}
+                for container in (template.get("spec") or {}).get("containers") or ():
+                    asked = container.get("resources") or {}
+                    each = _quantities(asked.get("limits")) | _quantities(asked.get("requests"))
+                    yield {name: pods * amount for name, amount in each.items()}, {}
+
+
+def _quantities(resources: Any) -> dict[str, Fraction]:
+    return {name: quantity(text) for name, text in (resources or {}).items()}
 
 
 def _within(amount: Fraction | None, most: int) -> int | None:

@@ -12,7 +12,7 @@ import polars as pl
 from audit.ingest import events, tasks
 from audit.model import EVENTS, RECORDS, JobState, RecordKind
 from audit.store import queries
-from audit.store.database import Connection, execute, insert
+from audit.store.database import Connection, execute, fetch, insert
 
 _PROVENANCE = ("line", "byte_offset")
 _OF_ARRAYS = ("tasks", "array_tasks")  # which become fewer
@@ -286,8 +286,22 @@ def _resolve(con: Connection, cluster: str, sizes: pl.DataFrame) -> None:
     )
 
 
+def _fill_tasks(con: Connection, cluster: str) -> None:
+    """Give tasks that left before they started what the record of their array states."""
+    bare = """FROM records WHERE cluster = $1 AND kind = 'left' AND array_task IS NOT NULL
+        AND submit_time IS NULL AND start_time IS NULL"""
+    found = fetch(con, bare, {"1": cluster})
+    if found.is_empty():
+        return
+    queued = "FROM records WHERE cluster = $1 AND kind = 'queued' AND contains(job_id, '[]')"
+    filled = events.of_arrays(found, fetch(con, queued, {"1": cluster}))
+    execute(con, f"DELETE {bare}", [cluster])
+    insert(con, "records", filled)
+
+
 def _settle_arrays(con: Connection, cluster: str) -> None:
     """Let the records of arrays stand only for tasks without a record of their own."""
+    _fill_tasks(con, cluster)
     of = {"cluster": cluster, "family": tasks.FAMILY}
     rows = queries.run(con, "pending_arrays", **of, events=[kind.value for kind in EVENTS])
     if rows.is_empty():

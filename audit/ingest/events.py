@@ -16,6 +16,8 @@ A job's *life* begins with a submission: servers reuse ids after a new start. Wi
   a routing queue passed on, the most complete counts: the next queue adds its defaults.
 - An attempt that follows another arrives when that one ended.
 - A run's suspended time is from PAUSED to RESUMED, or to its end.
+- A task that left before it started has the columns of its array (`7[].server`), the last one that
+  was submitted before.
 
 Heads of records are in local time, and the zone may be wrong: a record without a submission belongs
 to the life that began at most a day after it.
@@ -53,6 +55,7 @@ _SAID_BY_INSTANTS: Final = frozenset(
 )
 _TAKEN_OVER: Final = tuple(name for name in RECORDS if name not in _SAID_BY_INSTANTS)
 _GROWN: Final = ("eligible_time", *_AMOUNTS)
+_OF_TASKS: Final = ("start_time", "occupancy_s", "tasks", "array_tasks")
 _LEFT_OUT: Final = ("suspended_s", "tasks", "array_tasks", "line", "byte_offset")
 _CONTENT: Final = tuple(name for name in RECORDS if name not in (*_GROWN, *_LEFT_OUT))
 
@@ -67,6 +70,34 @@ def are_events() -> pl.Expr:
 def are_instants() -> pl.Expr:
     """Return which records contain only a time: they must be settled even if they are alone."""
     return pl.col("kind").is_in([kind.value for kind in _INSTANTS])
+
+
+def bare_tasks() -> pl.Expr:
+    """Return which records are of array tasks that left, and state nothing of the task."""
+    alone = (pl.col("kind") == RecordKind.LEFT) & pl.col("array_task").is_not_null()
+    return alone & pl.col("submit_time").is_null() & pl.col("start_time").is_null()
+
+
+def of_arrays(tasks: pl.DataFrame, arrays: pl.DataFrame) -> pl.DataFrame:
+    """Return ``bare_tasks`` with what the queue's records of whole arrays state of them."""
+    said = [name for name in _TAKEN_OVER if name not in _OF_TASKS and name in tasks.columns]
+    array = pl.col("job_id").str.replace(r"\[[0-9]+\]", "[]")
+    in_time = pl.col("eligible_time") <= pl.col("end_time")
+    found = tasks.with_columns(array=array).sort("end_time")
+    queued = arrays.filter(_queued).select(*said, array="job_id", at="submit_time").sort("at")
+    return (
+        found.drop(said)
+        .join_asof(
+            queued,
+            left_on="end_time",
+            right_on="at",
+            by="array",
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .with_columns(eligible_time=pl.when(in_time).then("eligible_time"))
+        .select(tasks.columns)
+    )
 
 
 def settled(records: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import polars as pl
 
 from audit import arrays
 from audit.arrays import Tasks
+from audit.ingest import events
 from audit.model import EVENTS
 
 FAMILY: Final = r"^([0-9]+)(?:_?\[[^\]]*\]?|_[0-9]+)"
@@ -109,6 +110,10 @@ def of_frame(records: pl.DataFrame) -> pl.DataFrame:
     rows = records.filter(whole).select("job_id", "array_tasks", "tasks", family=family, **state)
     if rows.is_empty():
         return records
+    bare = records.filter(events.bare_tasks())
+    if bare.height:
+        filled = events.of_arrays(bare, records.filter(whole))
+        records = pl.concat([records.filter(~events.bare_tasks()), filled])
     of_tasks = pl.col("array_task").is_not_null() & family.is_in(rows["family"].unique().implode())
     seen = records.filter(of_tasks).select("array_task", family=family).unique()
     left = pl.DataFrame(

@@ -67,6 +67,18 @@ def test_a_document_on_one_line_gives_the_same() -> None:
         assert parse(f"{odd}\n".encode()).records.is_empty()
 
 
+def test_a_workload_that_was_not_considered_yet_has_the_requests_of_its_pods() -> None:
+    asked = {"requests": {"cpu": "1500m", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": "1"}}
+    pod = {"spec": {"containers": [{"resources": asked}, {"resources": {"requests": {"cpu": 1}}}]}}
+    requested = {"podSets": [{"count": 3, "template": pod}, {"template": pod}]}
+    amounts = []
+    for spec in (requested, {}):
+        item = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": MADE}
+        found = parse(f"{json.dumps({**item, 'spec': spec})}\n".encode()).records
+        amounts.append(found.select("cpus", "mem_bytes", "gpus").row(0))
+    assert amounts == [(10, 8 << 30, 4), (None, None, None)]
+
+
 MADE: Final = {"name": "a", "namespace": "b", "creationTimestamp": "2026-03-02T00:00:00Z"}
 
 

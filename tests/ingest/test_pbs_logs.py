@@ -6,13 +6,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_logs
 from audit.ingest.replay import Replayed, replay
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
-from tests.ingest.test_events import ended, event, queued, started
+from tests.ingest.test_events import ended, event, parsed, queued, started
 
 
 def of(job: str, *lines: str) -> list[str]:
@@ -146,3 +147,29 @@ def test_tasks_without_a_record_wait_from_day_to_day(tmp_path: Path) -> None:
                 assert fetch(con, query).rows() == [expected[day]]
         assert fetch(con, query).rows() == expected[-1:]
         con.close()
+
+
+def test_a_task_deleted_before_its_start_has_the_user_and_the_request_of_its_array(
+    con: Connection, tmp_path: Path
+) -> None:
+    request = {"user": "ana", "project": "p", "ctime": 100, "etime": 100, "array_indices": "1-3"}
+    amounts = {"Resource_List.ncpus": 4, "Resource_List.walltime": "01:00:00"}
+    lines = [
+        *of("9[].srv", queued(100, **request, **amounts)),
+        *of("9[1].srv", started(150)),
+        *of("9[2].srv", event("D", 200)),
+    ]
+    other = of("9[].srv", queued(50_000, **{**request, "user": "eva", "ctime": 50_000}))
+    for name, text in (("20231115", other), ("20231114", lines)):
+        path = tmp_path / name
+        path.write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+        take_in(con, "c", open_logs([path]))
+    expected = {"user": "ana", "account": "p", "partition": "batch", "submit_time": 100}
+    expected |= {"eligible_time": 100, "start_time": None, "end_time": 200, "tasks": 1}
+    expected |= {"cpus": 4, "walltime_s": 3_600, "state": "CANCELLED", "array_tasks": None}
+    stored = queries.run(con, "attempts", cluster="c", since=None, until=None)
+    without_store = attempts_of(parsed(*lines).with_columns(input_id=pl.lit("a")))
+    for found in (stored, without_store):
+        task = found.filter(pl.col("job_id") == "9[2].srv").row(0, named=True)
+        assert {name: task[name] for name in expected} == expected
+    assert queries.failed_checks(con) == {}

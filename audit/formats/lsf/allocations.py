@@ -16,6 +16,7 @@ _AFFINITY: Final = re.compile(
     r"\baffinity\[ *core *(?:\( *([0-9]{1,6})[^:\]]*?\))? *(?:\* *([0-9]{1,6}))? *[:\]]"
 )
 _MOST_CORES: Final = 1 << 16  # of a slot
+_SPAN: Final = re.compile(r"\bspan\[ *(?:(hosts) *= *1|ptile *= *([1-9][0-9]{0,5})) *\]")
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
 _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
 _MOST: Final = 1 << 50  # largest amount per host, task or job
@@ -78,11 +79,21 @@ def cores_of(text: str | None) -> int | None:
     return cores if 0 < cores <= _MOST_CORES else None
 
 
+def hosts_of(text: str | None, slots: int) -> int | None:
+    """Return on how many hosts a job that never started was to run, by `span[…]`; None: unknown."""
+    if slots == 1:
+        return 1
+    found = _SPAN.search(text or "")
+    if found is None:
+        return None
+    return 1 if found[1] else -(-slots // int(found[2]))
+
+
 @lru_cache(maxsize=1 << 14)
-def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int | None]:
+def requested(text: str | None, nodes: int | None, slots: int) -> tuple[int | None, int | None]:
     """Return the bytes of memory and the GPUs that a job of this size requested.
 
-    Malformed parts count as not requested.
+    Malformed parts count as not requested. Amounts per host are unknown if ``nodes`` is.
     """
     if text is None or "{" in text:
         return None, None
@@ -93,12 +104,16 @@ def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int
             items[name.strip()] = value.strip()
     times = {"host": nodes, "task": slots, "job": 1}
     gpus = next((items[name] for name in GPUS if name in items), "")
-    return _amount(items.get("mem", ""), times, _UNITS), _amount(gpus, times, {}) or 0
+    return _amount(items.get("mem", ""), times, _UNITS), _amount(gpus, times, {}, none=0)
 
 
-def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
-    if not (found := _AMOUNT.fullmatch(text)):
-        return None
-    each = float(found[1]) * units.get(found[2].upper(), 1)
-    whole = round(each) * times[(found[3] or "host").lower()]
-    return min(whole, _MOST << 10) if 0 < each <= _MOST else None
+def _amount(
+    text: str, times: Mapping[str, int | None], units: Mapping[str, int], none: int | None = None
+) -> int | None:
+    """Return an amount of a job; ``none`` if the text is not one above 0."""
+    found = _AMOUNT.fullmatch(text)
+    each = float(found[1]) * units.get(found[2].upper(), 1) if found else 0
+    if found is None or not 0 < each <= _MOST:
+        return none
+    number = times[(found[3] or "host").lower()]
+    return None if number is None else min(round(each) * number, _MOST << 10)

@@ -40,7 +40,7 @@ import polars as pl
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block, Bytes, Lines, Mask, cut
-from audit.formats.lsf.allocations import PLACE, allocation, cores_of, group_of, requested
+from audit.formats.lsf.allocations import PLACE, allocation, cores_of, group_of, hosts_of, requested
 from audit.formats.shaping import (
     LARGEST,
     REFUSED,
@@ -447,9 +447,10 @@ def _columns(records: Records) -> pl.DataFrame:
     processors = columns["numProcessors"].fill_null(1).clip(1)
     cores = list(map(cores_of, texts))
     places = [allocation(on, each or 1) for on, each in zip(hosts.to_list(), cores, strict=True)]
+    sizes = [at.slots or count for at, count in zip(places, processors.to_list(), strict=True)]
     amounts = [
-        (at.slots, at.nodes or None, each, *requested(text, at.nodes or 1, at.slots or count))
-        for at, text, each, count in zip(places, texts, cores, processors.to_list(), strict=True)
+        (at.slots, at.nodes or None, each, *requested(text, at.nodes or hosts_of(text, size), size))
+        for at, text, each, size in zip(places, texts, cores, sizes, strict=True)
     ]
     ranges = records.several(records.ineligible + 2, 3 * records.range_count)
     named = {

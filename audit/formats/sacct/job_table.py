@@ -104,6 +104,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
         AllocGRES=pl.coalesce("gres_alloc", "gres_used"),
         ReqGRES="gres_req",
         Constraints="constraints",
+        SubmitLine=_submit_line(),
     )
     texts = texts.with_columns(tres[name]["named"].alias(name) for name in tres)
     found = typed(texts, "UTC")
@@ -126,6 +127,7 @@ READ: Final = (
     *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
     *("time_end", "time_suspended", "timelimit", "nodes_alloc", "nodelist", "cpus_req", "mem_req"),
     *("gres_alloc", "gres_used", "gres_req", "constraints", "tres_alloc", "tres_req"),
+    "submit_line",
 )
 """The columns that are read."""
 _COLUMNS: Final = pl.Schema({"number": pl.Int64, **dict.fromkeys(("deleted", *READ), pl.String)})
@@ -163,6 +165,12 @@ def _job_id() -> pl.Expr:
         (het.is_not_null() & offset.is_not_null(), pl.format("{}+{}", het, offset)),
         otherwise=pl.col("id_job"),
     )
+
+
+def _submit_line() -> pl.Expr:
+    """Return the call of sbatch (from 21.08 on), with the throttle that its array has."""
+    line, most = pl.col("submit_line"), _positive("array_max_tasks")
+    return pl.coalesce(pl.format("sbatch --array=0%{} {}", most, line.fill_null("")), line)
 
 
 def _state() -> pl.Expr:

@@ -267,11 +267,9 @@ def _reason(state: Mapping[str, Any]) -> str | None:
 
 
 def _submit_line(job: Mapping[str, Any]) -> str | None:
-    """Return the call of sbatch; before 23.02 only the throttle of an array is known of it."""
-    if (line := _name(job.get("submit_line"))) is not None:
-        return line
-    most = _throttle(job.get("array"))
-    return None if most is None else f"sbatch --array=0%{most}"
+    """Return the call of sbatch (from 23.02 on), with the throttle that its array has."""
+    line, most = _name(job.get("submit_line")), _throttle(job.get("array"))
+    return line if most is None else f"sbatch --array=0%{most} {line or ''}"
 
 
 def _throttle(array: Any) -> str | None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
 from audit.formats.sacct.columns import BY_NAME
-from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
+from audit.formats.sacct.repeated import TIMES, UNDECIDED, placed, settled
 from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted, remarks
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import FieldKind
@@ -51,20 +51,23 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     ids = given.text(id_name)
     numbers = ids.str.extract("^([0-9]{1,18})").cast(pl.Int64)
     limit = _first(given.value("TimelimitRaw") * 60, given.value("Timelimit"))
+    amounts = _amounts(given)
+    read = settled(times, elapsed, suspended, numbers)
+    read = placed(read, times, given.text("NodeList"), amounts["cpus"])
     columns = {
         **fields.waiting_tasks(ids, given.text(PENDING_TASKS)).to_dict(),
         "elapsed": elapsed,
         "suspended_s": suspended,
-        **_with_absent(settled(times, elapsed, suspended, numbers), times, elapsed, suspended),
-        **(amounts := _amounts(given)),
+        **amounts,
+        **_with_absent(read, times, elapsed, suspended),
         "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
         "walltime_s": limit.set(limit == 0, None),  # no limit
         "priority": given.value("Priority"),
     }
     given.check(id_name, ids.is_null() | fields.unreadable(ids, FieldKind.ID), "is not a job id")
     given.listed("State")
-    for name, read in times.items():
-        given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
+    for name, of in times.items():
+        given.check(name, of.problem.is_not_null(), of.problem, RefusalCode.TIME)
     for name in (*_NAMES, *_NO_NAMES, "State", "NodeList", "SubmitLine"):
         columns[name] = given.text(name)
     frame = pl.DataFrame({"number": texts["number"], "job_id": ids, **columns, **given.faults()})

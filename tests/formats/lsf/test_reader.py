@@ -14,7 +14,7 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.lsf import reader as lsf
-from audit.formats.lsf.allocations import allocation, cores_of, group_of, requested
+from audit.formats.lsf.allocations import allocation, cores_of, group_of, hosts_of, requested
 from audit.formats.lsf.reader import DIALECT, UNITS_UNKNOWN
 from audit.model import RefusalCode
 from bench.logs.writers.lsf import quoted, write
@@ -409,6 +409,25 @@ MB = 1 << 20
 )
 def test_requirements(text: str, memory: int | None, gpus: int | None) -> None:
     assert requested(text, nodes=2, slots=8) == (memory, gpus)
+
+
+@pytest.mark.parametrize(
+    ("span", "slots", "hosts", "memory", "gpus"),
+    [
+        ("", 1, 1, 100 * MB, 2),
+        ("span[hosts=1]", 8, 1, 100 * MB, 2),
+        ("span[ptile=4]", 9, 3, 300 * MB, 6),
+        ("span[ptile=0]", 9, None, None, None),
+        ("", 8, None, None, None),
+    ],
+)
+def test_amounts_per_host_of_what_never_started_follow_from_its_span(
+    span: str, slots: int, hosts: int | None, memory: int | None, gpus: int | None
+) -> None:
+    text = f"rusage[mem=100:ngpus_physical=2] {span}"
+    assert hosts_of(text, slots) == hosts
+    assert requested(text, hosts_of(text, slots), slots) == (memory, gpus)
+    assert requested("rusage[mem=5/job]", hosts_of("", slots), slots) == (5 * MB, 0)
 
 
 def test_hosts_in_short_say_the_same() -> None:

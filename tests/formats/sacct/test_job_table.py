@@ -127,6 +127,21 @@ def test_ids() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_array", "throttle"),
+    [
+        ({"array_max_tasks": 2}, 2),
+        ({"submit_line": "sbatch --array=1-9%4 x"}, 4),
+        ({"array_max_tasks": 2, "submit_line": "sbatch --array=1-9 x"}, 2),  # it was set later
+        ({"submit_line": "sbatch x"}, None),
+    ],
+)
+def test_the_throttle_of_an_array(of_array: dict[str, object], throttle: int | None) -> None:
+    row = {**ROW, "id_array_job": 90, "id_array_task": 3, **of_array}
+    text = "".join("\t".join(map(str, line)) + "\n" for line in (row, row.values()))
+    assert contract.only(read(text))["array_throttle"] == throttle
+
+
+@pytest.mark.parametrize(
     ("listed", "pending", "tasks", "array_tasks"),
     [
         ("0-3%2", 4, 4, "0-3"),

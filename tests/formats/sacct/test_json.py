@@ -15,6 +15,7 @@ from audit.formats.dialects import PLAIN, Parsed
 from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct.json import COLUMNS, columns_of
 from audit.formats.sacct.records import PENDING_TASKS, typed
+from audit.formats.slurm.fields import submitted
 from bench.logs.writers.sacct_json import write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, Case, case_frame
@@ -369,6 +370,15 @@ def test_a_flag_is_printed_instead_of_the_state(current: Any, expected: str | No
 )
 def test_array_tasks(array: dict[str, Any], expected: str) -> None:
     assert column("JobID", array=array) == expected
+
+
+@pytest.mark.parametrize("line", [None, "sbatch --array=1-9 x", "sbatch --array=1-9%8 x"])
+def test_the_throttle_of_an_array_is_the_one_in_force(line: str | None) -> None:
+    """`scontrol update ArrayTaskThrottle` and `#SBATCH` do not change the call of sbatch."""
+    array = {"job_id": 3, "task_id": 1, "limits": {"max": {"running": {"tasks": 2}}}}
+    call = column("SubmitLine", array=array, submit_line=line)
+    throttle = submitted(pl.lit(call), pl.lit("3_1"))["array_throttle"]
+    assert pl.select(throttle).item() == 2
 
 
 def test_parts_of_a_het_job() -> None:

@@ -95,3 +95,23 @@ def test_no_time_is_wrong_without_being_counted(seed: int) -> None:
     parsed = read(jobs)
     wrong = sum(one != other for one, other in zip(times(parsed), jobs, strict=True))
     assert wrong <= parsed.remarks.get(UNDECIDED, 0)
+
+
+@pytest.mark.parametrize("shift", [-3_600, 0])
+def test_a_job_is_read_an_hour_later_if_its_nodes_were_full_in_the_first(shift: int) -> None:
+    """n1 has 4 CPUs. One job has them until the clock changes; the other runs before or after."""
+    header = f"{HEADER}|NodeList|NCPUS"
+    before = (CHANGE - 9_000, CHANGE - 8_900, CHANGE - 600 + shift)
+    job = (CHANGE - 8_000, CHANGE + 300 + shift, CHANGE + 400 + shift)
+    small = (CHANGE - 8_000, CHANGE + 60, CHANGE + 360)
+    lines = [header]
+    for number, ((submit, start, end), nodes) in enumerate(
+        ((before, "n1"), (job, "n1"), (small, "n2"), (before, "n2,n3")), start=1
+    ):
+        spent = f"{(end - start) // 3600:02}:{(end - start) // 60 % 60:02}:{(end - start) % 60:02}"
+        of = [str(number), "COMPLETED", *map(clock, (submit, start, end)), spent, nodes, "4"]
+        lines.append("|".join(of))
+    data = ("\n".join(lines) + "\n").encode()
+    parsed = sacct.parse(Block(data, 0, 1), sacct.header(data, Reading(zone="Europe/Berlin")))
+    expected = [before, job, (small[0], small[1] - 3_600, small[2] - 3_600)]
+    assert times(parsed)[:3] == expected
