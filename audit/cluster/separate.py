@@ -96,7 +96,7 @@ def pools(
             )
     if len(groups) == 1:
         return groups, None
-    listed = "; ".join(", ".join(map(str, group)) for group in groups)
+    listed = "; ".join(", ".join(name or "no partition" for name in group) for group in groups)
     return groups, Fact("pools", listed, source, warning)
 
 

@@ -1,9 +1,11 @@
 -- How many of the job numbers of a cluster's median month have records, how many array jobs have only
--- one task, and the first and last submission (epoch s).
+-- one task, and the first and last submission (epoch s). Each member of a federation numbers its jobs
+-- by itself, from a multiple of 2^26 on.
 -- parameters: cluster VARCHAR
 WITH jobs AS (
     SELECT
         job_number,
+        job_number >> 26 AS member,
         date_trunc('month', make_timestamp(min(submit_time) * 1000000)) AS month,
         count(DISTINCT (array_task, het_offset)) AS used,  -- each task of an array takes a number
         count(DISTINCT array_task) AS tasks,
@@ -14,14 +16,19 @@ WITH jobs AS (
     GROUP BY job_number
 ),
 months AS (  -- without the outermost numbers, which may be damaged
-    SELECT month, quantile_disc(job_number, [0.01, 0.99]) AS within FROM jobs GROUP BY month
+    SELECT month, member, quantile_disc(job_number, [0.01, 0.99]) AS within
+    FROM jobs
+    GROUP BY month, member
+),
+members AS (
+    SELECT month, sum(used) AS used, any_value(within[2] - within[1] + 1) AS numbers
+    FROM jobs
+    JOIN months USING (month, member)
+    WHERE job_number BETWEEN within[1] AND within[2]
+    GROUP BY month, member
 ),
 densities AS (
-    SELECT least(1, sum(used) / (within[2] - within[1] + 1)) AS density
-    FROM jobs
-    JOIN months USING (month)
-    WHERE job_number BETWEEN within[1] AND within[2]
-    GROUP BY month, within
+    SELECT least(1, sum(used) / sum(numbers)) AS density FROM members GROUP BY month
 )
 SELECT
     count(*) AS jobs,

@@ -248,7 +248,7 @@ def test_pending_jobs_and_those_without_a_partition_belong_to_a_pool() -> None:
         {"submit_time": EPOCH, "cpus": 1, "partition": "batch,own"},
         {"submit_time": EPOCH, "cpus": 1},
     ]
-    assert pools(frame([*waiting(5), *more]))[0] == [
-        ["batch", "batch,own", None],
-        ["own", "own,batch"],
-    ]
+    found, fact = pools(frame([*waiting(5), *more]))
+    assert found == [["batch", "batch,own", None], ["own", "own,batch"]]
+    assert fact is not None
+    assert fact.value == "batch, batch,own, no partition; own, own,batch"

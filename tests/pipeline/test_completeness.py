@@ -155,6 +155,12 @@ def test_a_damaged_number_does_not_make_a_month_sparse(tmp_path: Path) -> None:
     assert judged(sacct(tmp_path / "a.psv", numbers)) == Completeness()
 
 
+def test_the_members_of_a_federation_number_their_jobs_apart(tmp_path: Path) -> None:
+    members = [str((member << 26) + k) for k in range(200) for member in (1, 2)]
+    assert judged(sacct(tmp_path / "whole.psv", members)) == Completeness()
+    assert judged(sacct(tmp_path / "apart.psv", members[:80] + members[320:])).gaps
+
+
 def test_what_sources_state_decides(tmp_path: Path) -> None:
     single = sacct(tmp_path / "a.psv", [f"{10 * k}_3" for k in range(120)])
     assert judged(single, Population.ALL, Population.ALL) == Completeness()

@@ -232,7 +232,7 @@ def next_source(facts: PageFacts) -> Source:
     """Return the file that answers the largest open part of the waiting."""
     dialects = " ".join(facts.known.dialects).lower()
     missing: list[Source] = []
-    if "slurm" in dialects or "sacct" in dialects:
+    if any(name in dialects for name in ("slurm", "sacct", "job-table")):
         missing = [*_missing_of_slurm(facts)]
     elif "pbs" in dialects or "torque" in dialects:
         missing = [*_missing_of_pbs(facts.known)]

@@ -64,6 +64,7 @@ PBS = {"dialects": ("pbs",), "limits": "pbs", "nodes_declared": True}
             "sacct with Reason and QOS",
         ),
         (0.3, {**SLURM, "limits": ""}, "sacctmgr -P show assoc"),
+        (0.3, {**SLURM, "limits": "", "dialects": ("job-table",)}, "sacctmgr -P show assoc"),
         (0.3, {**SLURM, "limits": "slurm"}, "squeue, once a minute"),
         (0.1, {**SLURM, "limits": "slurm"}, "slurmctld.log"),
         (0.3, {**SLURM, "limits": "slurm", "evidence": ("squeue",)}, "slurmctld.log"),
