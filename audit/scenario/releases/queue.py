@@ -54,10 +54,6 @@ class UserJobs:
         found: Bools = (size > 0) & (self.room.before(jobs, at) >= size)
         return found
 
-    def fits(self, jobs: Ints, at: Ints) -> Bools:
-        """Return whether single nodes had enough for each of ``jobs`` just before an instant."""
-        return self.room.fits(jobs, at)
-
     def days(self, at: Ints) -> Ints:
         """Return the local days of instants."""
         return self.clock.seconds(at) // DAY_S

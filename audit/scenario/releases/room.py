@@ -14,7 +14,7 @@ import numpy as np
 
 from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import amounts, capacity_steps
-from audit.metrics.nodes import Placed, placed
+from audit.metrics.nodes import OnNodes, placed
 from audit.metrics.waits.queue import Queued, coded
 from audit.model import Pool
 
@@ -43,14 +43,13 @@ class Room:
     def __init__(self, queue: Queued, pool: Pool) -> None:
         """Prepare; amounts on nodes are computed when they are asked for."""
         self._free: dict[int, FreeAmount] = {}
-        self._placed: Placed | None = None
+        self.nodes: OnNodes | None = None  # None: sums decide
         self.set_of: Ints = np.zeros(queue.rows.height, np.int32)
         """[n], equal for attempts that may use the same nodes."""
         if pool.nodes:
-            self._placed = placed(queue.rows, queue.reserved, pool)
+            self.nodes, self.set_of, _ = placed(queue.rows, queue.reserved, pool)
             self._times = queue.column("start_time"), queue.column("end")
             self._user = coded(queue.rows["user"])
-            self.set_of = self._placed.set_of
         else:
             self._free[0] = _of_pool(queue, pool)
 
@@ -62,7 +61,7 @@ class Room:
 
     def before(self, jobs: Ints, at: Ints) -> Ints:
         """Return what is free for each of ``jobs`` just before an instant."""
-        if self._placed is None:
+        if self.nodes is None:
             return self._free[0].before(at)
         sets = self.set_of[jobs]
         found: Ints = np.zeros(len(jobs), np.int64)
@@ -78,9 +77,8 @@ class Room:
         log does not have may keep them from others. Only the counted resource counts. Without
         nodes, every job fits.
         """
-        if self._placed is None:
+        if (nodes := self.nodes) is None:
             return np.ones(len(jobs), np.bool_)
-        nodes = self._placed.nodes
         capacity, times, node, change = self._of_nodes
         part, parts, most = nodes.part[0, jobs], nodes.parts[jobs], nodes.most[jobs]
         first = np.searchsorted(node, np.arange(len(capacity) + 1))
@@ -98,16 +96,16 @@ class Room:
     @cached_property
     def _own_nodes(self) -> Bools:
         """The nodes on which each user's jobs ran, [users, N]; all where these are not known."""
-        assert self._placed is not None
-        nodes = self._placed.nodes
+        assert self.nodes is not None
+        nodes = self.nodes
         ran = nodes.ran_on(self._user, np.diff(nodes.first) > 0)
         ran[~ran.any(1)] = True
         return ran
 
     def _of_set(self, number: int) -> FreeAmount:
         capacity, at, node, change = self._of_nodes
-        assert self._placed is not None
-        nodes = self._placed.nodes
+        assert self.nodes is not None
+        nodes = self.nodes
         members = nodes.member[nodes.first_member[number] : nodes.first_member[number + 1]]
         inside = np.isin(node, members)
         return _summed(int(capacity[members].sum()), (at[inside],), (change[inside],))
@@ -118,8 +116,8 @@ class Room:
 
         A node has nothing free while it is unavailable.
         """
-        assert self._placed is not None
-        nodes = self._placed.nodes
+        assert self.nodes is not None
+        nodes = self.nodes
         start, end = self._times
         held = np.repeat(np.arange(len(start)), np.diff(nodes.first))
         none: Ints = np.zeros(len(held), np.int64)

@@ -85,7 +85,7 @@ def test_what_fits_on_a_node_as_defined(log: tuple[list[Job], dict[str, Machine]
     ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
     for at in sorted({t + 1 for job in jobs for t in (job.arrival, job.start or 0)}):
         exact = [naive.room(jobs, machines, job, at, single=True) for job in ordered]
-        assert of.fits(every, np.full(len(every), at)).tolist() == exact
+        assert of.room.fits(every, np.full(len(every), at)).tolist() == exact
 
 
 @settings(max_examples=examples(60))
