@@ -196,8 +196,7 @@ def _never_open(windows: Sequence[Window], combined: Ints, reach: Ints) -> Bools
         len({h for bit, window in always if of & bit for h in _forbidden(window, own)}) == WEEK
         for of, own in kinds.T.tolist()
     ]
-    found: Bools = np.array(shut, np.bool_)[place.reshape(-1)]
-    return found
+    return np.array(shut, np.bool_)[place.reshape(-1)]
 
 
 def _forbidden(window: Window, reach: int) -> set[int]:

@@ -348,8 +348,7 @@ def in_snapshots(work: Workload, weight: Ints) -> Ints:
 
 def sum_before(amounts: Ints) -> Ints:
     """Return the sum of ``amounts`` over the attempts before each."""
-    sums: Ints = np.cumsum(amounts) - amounts
-    return sums
+    return np.cumsum(amounts) - amounts
 
 
 def gone(work: Workload, amounts: Ints) -> Ints:
@@ -362,8 +361,7 @@ def sum_until(times: Ints, amounts: Ints, until: Ints) -> Ints:
     """Return the sum of the ``amounts`` whose time is at most each of ``until``."""
     order = np.argsort(times, kind="stable")
     totals = np.concatenate(([0], np.cumsum(amounts[order])))
-    by_then: Ints = totals[np.searchsorted(times[order], until, side="right")]
-    return by_then
+    return totals[np.searchsorted(times[order], until, side="right")]
 
 
 def largest_snapshot(work: Workload, present: Bools) -> int:

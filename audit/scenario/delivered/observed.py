@@ -51,8 +51,7 @@ class ObservedTurns:
     def waiting(self) -> Ints:
         """How many wait at each instant, after its starts, [m]."""
         joined = np.bincount(self.arrived, minlength=len(self.instants))
-        waiting: Ints = np.cumsum(joined - self.starts)
-        return waiting
+        return np.cumsum(joined - self.starts)
 
     @cached_property
     def most_present(self) -> int:

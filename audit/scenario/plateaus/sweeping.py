@@ -43,8 +43,7 @@ class Climbs:
 
     def day(self, climb: Which = EACH) -> Ints:
         """Return the local days of some climbs."""
-        days: Ints = self.day_of[self.job[climb]]
-        return days
+        return self.day_of[self.job[climb]]
 
     def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities, in less memory."""

@@ -68,5 +68,4 @@ class Baselines:
             self._of_own.value[self._own[jobs]],
             self._of_class.value[self._class[jobs]],
         )
-        found: Ints = np.where(own >= 0, own, np.where(of_class >= 0, of_class, self.recent))
-        return found
+        return np.where(own >= 0, own, np.where(of_class >= 0, of_class, self.recent))

@@ -206,8 +206,7 @@ class QueueSweep:
         """Return how many others of the queue have the partition, and at most the size, of each."""
         queued = np.sort(self._shape[scene.queue])
         beyond = queued.searchsorted(self._shape[jobs], side="right")
-        others: Ints = beyond - queued.searchsorted(self._first_shape[jobs]) - 1
-        return others
+        return beyond - queued.searchsorted(self._first_shape[jobs]) - 1
 
     def _fits(self, free: Ints, jobs: Ints) -> Ints:
         """Return 1 where an attempt fits in the free capacity, else 0."""

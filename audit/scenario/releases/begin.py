@@ -93,5 +93,4 @@ def jobs_at(jobs: UserJobs, begin_s: Mapping[str, int]) -> Ints:
 def _in_pairs(slot: Ints) -> Ints:
     """Return the number of starts in each slot and the next one of the day, [SLOTS]."""
     counts = np.bincount(slot, minlength=SLOTS)
-    pairs: Ints = counts + np.roll(counts, -1)
-    return pairs
+    return counts + np.roll(counts, -1)

@@ -51,8 +51,7 @@ class UserJobs:
     def has_room(self, jobs: Ints, at: Ints) -> Bools:
         """Return whether each of ``jobs`` has room at an instant; of unknown size: no."""
         size = self.size[jobs]
-        found: Bools = (size > 0) & (self.room.before(jobs, at) >= size)
-        return found
+        return (size > 0) & (self.room.before(jobs, at) >= size)
 
     def days(self, at: Ints) -> Ints:
         """Return the local days of instants."""
@@ -105,5 +104,4 @@ def _by_number(queue: Queued, user: ShortInts) -> ShortInts:
     if not is_in_order(queue.rows, *SEQUENCE):
         numbers = queue.rows.select(SEQUENCE)
         place = numbers.select(pl.arg_sort_by(SEQUENCE)).to_series().to_numpy().astype(np.int32)
-    found: ShortInts = place[np.argsort(user[place], kind="stable")]
-    return found
+    return place[np.argsort(user[place], kind="stable")]

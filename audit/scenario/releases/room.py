@@ -27,8 +27,7 @@ class FreeAmount(NamedTuple):
 
     def before(self, at: Ints) -> Ints:
         """Return the amount just before each instant."""
-        found: Ints = self.amount[np.searchsorted(self.at, at)]
-        return found
+        return self.amount[np.searchsorted(self.at, at)]
 
     def seconds_with(self, size: int, begin: int, end: int) -> int:
         """Return for how long at least ``size`` is free in [begin, end), s."""

@@ -102,14 +102,12 @@ def _after_others(jobs: UserJobs, own: Ints, ends: Ints, shift: int = 0) -> Bool
     """Return which jobs start after an end of another; all ends are moved by ``shift``."""
     start, end = jobs.start[own], jobs.end[own] + shift
     itself = (start - BEFORE_S <= end) & (end <= start)
-    found: Bools = _number(start, ends + shift) > itself
-    return found
+    return _number(start, ends + shift) > itself
 
 
 def _number(start: Ints, ends: Ints) -> Ints:
     """Return how many of these ends, ascending, lie within ``BEFORE_S`` before each start."""
-    found: Ints = np.searchsorted(ends, start, "right") - np.searchsorted(ends, start - BEFORE_S)
-    return found
+    return np.searchsorted(ends, start, "right") - np.searchsorted(ends, start - BEFORE_S)
 
 
 def _expected(jobs: UserJobs, mine: Ints) -> Floats:
@@ -123,12 +121,10 @@ def _expected(jobs: UserJobs, mine: Ints) -> Floats:
         own[theirs] = _running(jobs, ran & (jobs.user == one), before[theirs])
     ends = np.sort(jobs.end[jobs.end != NEVER])
     number = np.searchsorted(ends, start, "right") - np.searchsorted(ends, before)
-    chance: Floats = 1 - (1 - own / np.maximum(of_all, 1)) ** number
-    return chance
+    return 1 - (1 - own / np.maximum(of_all, 1)) ** number
 
 
 def _running(jobs: UserJobs, which: Bools, at: Ints) -> Ints:
     """Return how many of these jobs run just before each instant."""
     starts, ends = np.sort(jobs.start[which]), np.sort(jobs.end[which])
-    number: Ints = np.searchsorted(starts, at) - np.searchsorted(ends, at)
-    return number
+    return np.searchsorted(starts, at) - np.searchsorted(ends, at)

@@ -49,8 +49,7 @@ class Units(NamedTuple):
     @property
     def share(self) -> NDArray[np.float64]:
         """The broken share of each."""
-        shares: NDArray[np.float64] = self.breaks / self.counts
-        return shares
+        return self.breaks / self.counts
 
     @property
     def mean(self) -> float:
@@ -92,8 +91,7 @@ class TestedRule(NamedTuple):
 
 def on_days(at: Ints, days: Days) -> Bools:
     """Return whether instants, s, are on these days."""
-    inside: Bools = (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
-    return inside
+    return (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
 
 
 def counted(both: Ints) -> tuple[Ints, Ints, Ints]:

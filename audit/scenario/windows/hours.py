@@ -240,8 +240,7 @@ def _means(both: Ints, slice_: Ints, count: int) -> Floats:
     number = np.bincount(of, minlength=count)
     enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
     sums = np.bincount(of, breaks / counts, count)
-    means: Floats = np.where(enough, sums / np.maximum(number, 1), np.nan)
-    return means
+    return np.where(enough, sums / np.maximum(number, 1), np.nan)
 
 
 def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
@@ -250,8 +249,7 @@ def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
         return np.zeros(len(found.job), np.bool_)
     reach = seen.observed.reach[found.job] if left.overlap else 1
     closes = (found.at // HOUR_S + hours_to_next(left.hours)[hour_of_week(found.at)]) * HOUR_S
-    forbids: Bools = closes - reach < found.at
-    return forbids
+    return closes - reach < found.at
 
 
 def narrower(one: WindowCandidate, slices: Slices) -> Iterator[WindowCandidate]:
@@ -325,8 +323,7 @@ class WindowClass(NamedTuple):
     def inside(self) -> Bools:
         """[n], the attempts to which the window applies."""
         bins, number = self.by.bins, self.number
-        inside: Bools = bins > number if self.by.bounded else bins == number
-        return inside
+        return bins > number if self.by.bounded else bins == number
 
     @property
     def side(self) -> NDArray[np.uint8]:
