@@ -15,9 +15,8 @@ from audit.kernels.elementary import log, log1p
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
-from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.known import QueuedAttempts
-from audit.scenario.predict.latest import Latest, means
+from audit.scenario.predict.latest import Baselines, Latest, means
 from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
