@@ -51,8 +51,8 @@ from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
+from audit.scenario.plateaus.sweeping import unstartable
 from audit.scenario.releases.holds import inferred_holds
-from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
