@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.releases.queue import SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.workload import NEVER
 
 QUEUED_S: Final = 60
 """Shortest wait, and shortest time in the queue before the previous job ends."""

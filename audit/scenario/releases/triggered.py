@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.releases.queue import SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.workload import NEVER
 
 BEFORE_S: Final = 120
 """Time before a start in which an own end triggers it, and before which there must be room."""
