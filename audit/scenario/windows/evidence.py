@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
+from audit.kernels.closed_hours import Side
 from audit.metrics.closed_hours import DAY_S
 
 LEAST: Final = 20
@@ -114,13 +115,9 @@ class UnitEvents(NamedTuple):
     users: int  # a key is ``users`` · day + user + 1; an unknown user is -1
     bits: int
 
-    def units(self, side: NDArray[np.uint8], which: tuple[int, ...]) -> list[Units]:
-        """Return the units of the attempts of each side.
-
-        Args:
-            side: [n], of each attempt.
-            which: the sides.
-        """
+    def units(self, side: NDArray[np.uint8]) -> tuple[Units, Units]:
+        """Return the units of a window and of its neighbours; ``side`` is [n] (``Side``)."""
+        which = (Side.INSIDE, Side.OUTSIDE)
         found = [[counted(self.numbers[:0])] for _ in which]
         end, count = 0, len(self.numbers)
         while end < count:
@@ -133,10 +130,11 @@ class UnitEvents(NamedTuple):
             for kind, made in zip(which, found, strict=True):
                 made.append(counted(both[of == kind]))
         keyed = (map(np.concatenate, zip(*made, strict=True)) for made in found)
-        return [
+        mine, others = (
             Units(key % self.users - 1, key // self.users, breaks, counts)
             for key, breaks, counts in keyed
-        ]
+        )
+        return mine, others
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:

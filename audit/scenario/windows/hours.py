@@ -135,16 +135,6 @@ class WindowCandidate(NamedTuple):
         found.sort()
         return UnitEvents(found, users, bits)
 
-    def units(self, seen: Seen) -> tuple[Units, Units]:
-        """Return the units of the window and of its neighbours."""
-        side = self.of.side
-        return _units(self.events(seen, side), side)
-
-
-def _units(events: UnitEvents, side: NDArray[np.uint8]) -> tuple[Units, Units]:
-    mine, others = events.units(side, (Side.INSIDE, Side.OUTSIDE))
-    return mine, others
-
 
 class Forbidden(NamedTuple):
     """Starts that a window forbids: possible ones of waiting attempts, and observed ones."""
@@ -179,7 +169,7 @@ def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tup
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
     side = np.full(seen.observed.attempts.height, np.uint8(Side.INSIDE))
     events = alike[0].events(seen, side)
-    return (_units(events, one.of.side) for one in alike)
+    return (events.units(one.of.side) for one in alike)
 
 
 class Slices(NamedTuple):
@@ -466,15 +456,10 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
     size, every = circle.shape[1], tail[:, 0]
     if not overlap:
         return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
-    rows = np.stack([np.searchsorted(REACHES, _hours_to(of_days)) for of_days in circle.T])
+    ahead = (hours_to_next(tuple(of_days)) for of_days in circle.T.tolist())
+    rows = np.stack([np.searchsorted(REACHES, hours) for hours in ahead])
     width = tail[0, 0].size
     extents = DAY - 1  # ``wider`` makes them longer
     base, hours = np.zeros((size, width)), np.zeros((size, extents, width))
     stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
     return base.reshape(size, *every.shape[1:]), hours.reshape(size, extents, *every.shape[1:])
-
-
-def _hours_to(closings: Ints) -> Ints:
-    """Return the hours from each hour of the week to the next of ``closings``, [168]."""
-    hours: Ints = ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)
-    return hours
