@@ -24,7 +24,7 @@ from audit.scenario.predict.calibration import (
     Withheld,
 )
 from audit.scenario.predict.known import QueuedAttempts, known_of
-from audit.scenario.predict.similar import NeighbourSearch, PredictionTable, WaitCurve
+from audit.scenario.predict.similar import Curve, NeighbourSearch, PredictionTable
 from audit.scenario.predict.sweep import QueueState, QueueSweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
@@ -91,7 +91,7 @@ class _Run:
         self._span_s = DAY_S if self.ages else HOUR_S
         self.rows: list[tuple[Any, ...]] = []
 
-    def estimate(self, row: int, before: int) -> WaitCurve | None:
+    def estimate(self, row: int, before: int) -> Curve | None:
         """Return the estimate for a row of the table from those ``before``."""
         known = self.known
         near = similar.neighbours(
