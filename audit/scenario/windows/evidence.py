@@ -63,20 +63,6 @@ class Units(NamedTuple):
         return Units._make(column[part] for column in self)
 
 
-class RuleWait(NamedTuple):
-    """Waiting time with free capacity that a rule causes."""
-
-    first: int  # a day since 1970
-    seconds: Ints  # on each day from it on
-
-    def within(self, days: Days | None) -> int:
-        """Return the seconds on these days; None: all of them."""
-        if days is None:
-            return int(self.seconds.sum())
-        begin, end = (max(day - self.first, 0) for day in days)
-        return int(self.seconds[begin:end].sum())
-
-
 class TestedRule(NamedTuple):
     """The result of the test of a rule."""
 

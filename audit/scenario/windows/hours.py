@@ -29,7 +29,6 @@ from audit.scenario.windows.evidence import (
     LEAST,
     RAW,
     Days,
-    RuleWait,
     UnitEvents,
     Units,
     counted,
@@ -102,12 +101,18 @@ class WindowCandidate(NamedTuple):
         to_next, own = hours_to_next(self.rule.hours), self.of.side if side is None else side
         return kernels.ClosedHours(to_next, self.rule.overlap, own)
 
-    def waiting(self, seen: Seen) -> RuleWait:
-        """Return the waiting time with free capacity that would be booked to the window."""
+    def waiting(self, seen: Seen, days: Days | None = None) -> int:
+        """Return the waiting time with free capacity that would be booked to it, s.
+
+        Args:
+            days: on which it counts; None: on all.
+        """
         first = seen.observed.first // DAY_S - 1
         seconds = np.zeros(seen.observed.last // DAY_S + 2 - first, np.int64)
         kernels.forbidden_seconds(seen.possible_starts, self.closed(), first, seconds)
-        return RuleWait(first, seconds)
+        if days is not None:
+            seconds = seconds[slice(*(max(day - first, 0) for day in days))]
+        return int(seconds.sum())
 
     def forbidden(self, seen: Seen) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
@@ -269,7 +274,7 @@ def wider(seen: Seen, one: WindowCandidate) -> Iterator[WindowCandidate]:
         more = hours | {(hour + step) % WEEK for hour in hours}
         if hours != more and len(more) < WEEK:
             wide = one._replace(rule=one.rule.but(hours=tuple(sorted(more))))
-            yield wide._replace(seconds=float(wide.waiting(seen).within(None)))
+            yield wide._replace(seconds=float(wide.waiting(seen)))
 
 
 def without_edges(window: Window) -> list[Window]:

@@ -222,7 +222,7 @@ class _Choice:
         if found.days is not None:
             starts &= evidence.on_days(seen.start_local, found.days)
         window = candidate.rule.but(**_dates(found.days))
-        seconds = candidate.waiting(seen).within(found.days)
+        seconds = candidate.waiting(seen, found.days)
         return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
     def _slice(self, one: _Standing, made: InferredWindow) -> None:
