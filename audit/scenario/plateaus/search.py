@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.array_types import Bools, Ints
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.attempts.contention import largest_amounts
 from audit.metrics.waits.queue import coded
 from audit.model import Limit, Pool
@@ -25,9 +25,9 @@ from audit.scenario.plateaus.entities import FAMILIES, LimitedQuantity, Plateaue
 from audit.scenario.plateaus.judging import (
     WHOLE,
     JudgedLevel,
+    PlateauCounts,
     PlateauFault,
     SeriesOf,
-    Weighed,
     fault_of,
     judged,
     series,
@@ -236,13 +236,13 @@ class PlateauSearch:
         if measure.resource is None or highest in (0, one.level):
             return one
         begin, end = one.series.begin, one.series.end
-        got = weighed(
+        every, shares = weighed(
             traces(self.jobs, stops, self.climbs, one.measure, begin, end),
             *(np.array([0]), np.array([end - begin]), np.array([highest])),
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
-        counts = got.of(0)._replace(always=one.counts.always)
-        concentration = float(got.concentration[0])
+        counts = PlateauCounts(*every[0].tolist())._replace(always=one.counts.always)
+        concentration = float(shares[0])
         fault = fault_of(one.series, measure, highest, counts, concentration)
         return one._replace(level=highest, counts=counts, concentration=concentration, fault=fault)
 
@@ -400,7 +400,7 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
     users = np.arange(behind - first)
     of = traces(jobs, stops, search.climbs, measure, first, behind)
     holds = [
-        _holds(weighed(of, users, users + 1, np.full(len(users), one)))
+        _holds(*weighed(of, users, users + 1, np.full(len(users), one)))
         for one in (level, -(-9 * level // 8), 7 * level // 8)
     ]
     some = jobs.measures[measure].resource is not None or level > 3
@@ -409,8 +409,8 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
     return SharedLevel(jobs.measures[measure], level, tuple(name for name in names if name))
 
 
-def _holds(got: Weighed) -> Bools:
-    _, withheld, _, _, broken, following, _, _, days, *_ = got.counts.T
+def _holds(counts: Ints, concentration: Floats) -> Bools:
+    _, withheld, _, _, broken, following, _, _, days, *_ = counts.T
     enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)
-    held: Bools = enough & (got.concentration >= 0.6) & (10 * broken <= broken + following)
+    held: Bools = enough & (concentration >= 0.6) & (10 * broken <= broken + following)
     return held
