@@ -110,28 +110,19 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     node[places], amount[:, places] = nodes.node, nodes.amount
     node[first[count:-1]], amount[:, first[count:-1]] = np.arange(size), nodes.capacity
     change_time, change_node, change = _outages(nodes)
-    return Machines(
-        capacity=nodes.capacity,
-        first_member=nodes.first_member,
-        member=nodes.member,
-        set_of=set_of,
-        wide=nodes.wide,
-        part=nodes.part,
-        parts=nodes.parts,
-        most=nodes.most,
-        bound=nodes.bound,
-        shape=nodes.shape,
-        first=first.astype(np.int64),
-        held=np.concatenate((observed, np.ones(size, np.int64))),
-        node=node,
-        amount=amount,
-        consecutive=nodes.consecutive,
-        least_loaded=nodes.least_loaded,
-        whole=whole,
-        change_time=change_time,
-        change_node=change_node,
-        change=change,
-    )
+    own = {
+        "set_of": set_of,
+        "first": first.astype(np.int64),
+        "held": np.concatenate((observed, np.ones(size, np.int64))),
+        "node": node,
+        "amount": amount,
+        "whole": whole,
+        "change_time": change_time,
+        "change_node": change_node,
+        "change": change,
+    }
+    same = {name: each for name, each in nodes._asdict().items() if name in Machines._fields}
+    return Machines(**same | own)
 
 
 def _outages(nodes: OnNodes) -> tuple[Ints, Ints, Ints]:
