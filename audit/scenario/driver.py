@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.scenario.workload import NEVER
 from audit.workers.executors import IN_TURN, Executor
 
 OnProgress = Callable[[int, int], None]
@@ -27,11 +26,6 @@ class Effort(NamedTuple):
 
 
 ALL: Final = Effort()
-
-
-def nevers(count: int) -> Ints:
-    """Return NEVER for each of ``count`` attempts."""
-    return np.full(count, NEVER)
 
 
 def places(height: int, rows: Ints, subject: Bools) -> pl.Series:

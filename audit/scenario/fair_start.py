@@ -20,9 +20,9 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine
 from audit.scenario.budget import fair_cost, weights
-from audit.scenario.driver import ALL, Effort, nevers
+from audit.scenario.driver import ALL, Effort
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import Workload, in_snapshots, instants, largest_snapshot
+from audit.scenario.workload import NEVER, Workload, in_snapshots, instants, largest_snapshot
 
 DRAWN_BY: Final = ("user", "width_class", "wait_s")
 """Columns that a sample is drawn by, beside the day of arrival."""
@@ -229,7 +229,7 @@ def _codes(column: pl.Series) -> Ints:
 
 
 def _none(count: int) -> FairStarts:
-    return FairStarts(nevers(count), nevers(count), np.zeros(count, np.bool_))
+    return FairStarts(np.full(count, NEVER), np.full(count, NEVER), np.zeros(count, np.bool_))
 
 
 def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:

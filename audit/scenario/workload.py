@@ -343,12 +343,7 @@ def in_snapshots(work: Workload, weight: Ints) -> Ints:
     large = started & ~(work.queued & work.sized) & ~work.blocked
     early, late = (np.where(which, weight, 0) for which in (arriving, large))
     entered = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
-    return sum_before(early) + entered - gone(work, early + late)
-
-
-def sum_before(amounts: Ints) -> Ints:
-    """Return the sum of ``amounts`` over the attempts before each."""
-    return np.cumsum(amounts) - amounts
+    return np.cumsum(early) - early + entered - gone(work, early + late)
 
 
 def gone(work: Workload, amounts: Ints) -> Ints:
@@ -367,7 +362,7 @@ def sum_until(times: Ints, amounts: Ints, until: Ints) -> Ints:
 def largest_snapshot(work: Workload, present: Bools) -> int:
     """Return the largest number of attempts in a snapshot, its subject included."""
     amounts = present.astype(np.int64)
-    return int((sum_before(amounts) - gone(work, amounts)).max(initial=0)) + 1
+    return int((np.cumsum(amounts) - amounts - gone(work, amounts)).max(initial=0)) + 1
 
 
 def distinct_of_ordered(values: Ints) -> Ints:
