@@ -189,7 +189,7 @@ def fault_of(
         and counts.days >= 15
         and not one_job
         and (not one.pooled or counts.entities >= 5)
-        and (one.pooled or one.family.of in ("user", "pool") or counts.next >= 100)
+        and (one.pooled or one.family.of in ("user", None) or counts.next >= 100)
     )
     span = counts.last_day - counts.first_day + 1
     lasts = bool(counts.always) or span >= 14
