@@ -129,30 +129,18 @@ def looking_into(con: Connection, path: Path) -> Iterator[None]:
         execute(con, "DETACH other")
 
 
-def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
-    """Open the database at ``path`` read-only, without checks, and lock the connection.
-
-    ``reach`` names further files that can be read, and the folder to which they are relative.
-    Errors as of ``open_store``.
-    """
-    con = duckdb.connect(config=CLOSED)
-    try:
-        attach(con, path, SNAPSHOT, read_only=True)
-        _lock(con, memory_limit, timeout_s, *reach)
-    except BaseException:
-        con.close()
-        raise
-    return con
-
-
-def _lock(
-    con: Connection,
+def open_locked(
+    path: Path,
     memory_limit: str,
     timeout_s: int,
     files: Sequence[str] = (),
     base: Path | None = None,
-) -> None:
-    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good."""
+) -> Connection:
+    """Open the database at ``path`` read-only, without checks, and lock the connection.
+
+    It can reach nothing but this database, for good, and further ``files``, which are relative to
+    the folder ``base``. Errors as of ``open_store``.
+    """
     settings = {
         "TimeZone": "'UTC'",
         "memory_limit": quote_text(memory_limit),
@@ -163,11 +151,18 @@ def _lock(
     if files and base is not None:
         paths = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
         settings |= {"file_search_path": quote_text(str(base)), "allowed_paths": f"[{paths}]"}
-    for name, value in settings.items():
-        con.execute(f"SET {name} = {value}")
-    con.execute(f"USE {SNAPSHOT}")
-    con.execute("SET enable_external_access = false")
-    con.execute("SET lock_configuration = true")
+    con = duckdb.connect(config=CLOSED)
+    try:
+        attach(con, path, SNAPSHOT, read_only=True)
+        for name, value in settings.items():
+            con.execute(f"SET {name} = {value}")
+        con.execute(f"USE {SNAPSHOT}")
+        con.execute("SET enable_external_access = false")
+        con.execute("SET lock_configuration = true")
+    except BaseException:
+        con.close()
+        raise
+    return con
 
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
