@@ -95,7 +95,9 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
         return None
     found = placed(rows, reserved, pool)
     nodes, set_of = found.nodes, found.set_of
-    whole = pool.exclusive_nodes or _all_whole(nodes)
+    used = nodes.amount[0]  # of the counted resource, by each attempt on each of its nodes
+    all_of_it = len(used) > 0 and bool((used == nodes.capacity[0][nodes.node]).all())
+    whole = pool.exclusive_nodes or all_of_it
     if whole:
         nodes = _whole(nodes, set_of, rows["nodes"])
     count, size = len(nodes.parts), nodes.capacity.shape[1]
@@ -133,12 +135,6 @@ def _outages(nodes: OnNodes) -> tuple[Ints, Ints, Ints]:
         reasons[node] += change
         kept[k] = reasons[node] == (change > 0)
     return nodes.change_time[kept], nodes.change_node[kept], nodes.change[kept]
-
-
-def _all_whole(nodes: OnNodes) -> bool:
-    """Return whether each attempt used all of the counted resource on each of its nodes."""
-    used = nodes.amount[0]
-    return len(used) > 0 and bool((used == nodes.capacity[0][nodes.node]).all())
 
 
 def _whole(nodes: OnNodes, set_of: Ints, number: pl.Series) -> OnNodes:

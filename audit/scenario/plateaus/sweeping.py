@@ -107,7 +107,9 @@ def swept(
         first[1:] = np.bincount(theirs[theirs >= 0], minlength=len(jobs.members)).cumsum()
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
-    _sweep(jobs, pool, limits, since, made, _unmarked(len(jobs.resources)))
+    none = np.zeros(0, np.int64)
+    unmarked = Marks(none, none, none, none, 0, len(jobs.resources))
+    _sweep(jobs, pool, limits, since, made, unmarked)
     clock = LocalClock.of(pool.zone, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
@@ -155,11 +157,6 @@ def _marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) ->
     marks = Marks(user, pair[:, 0], first, sets, len(jobs.group), len(jobs.resources))
     _sweep(alone, pool, limits, since, made, marks)
     return marks.made
-
-
-def _unmarked(resources: int) -> Marks:
-    none = np.zeros(0, np.int64)
-    return Marks(none, none, none, none, 0, resources)
 
 
 def _sweep(

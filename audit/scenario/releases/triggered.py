@@ -120,8 +120,7 @@ def _expected(jobs: UserJobs, mine: Ints) -> Floats:
     for one in np.unique(jobs.user[mine]).tolist():
         theirs = jobs.user[mine] == one
         own[theirs] = _running(jobs, ran & (jobs.user == one), before[theirs])
-    ends = np.sort(jobs.end[jobs.end != NEVER])
-    number = np.searchsorted(ends, start, "right") - np.searchsorted(ends, before)
+    number = _number(start, np.sort(jobs.end[jobs.end != NEVER]))
     return 1 - (1 - own / np.maximum(of_all, 1)) ** number
 
 

@@ -404,14 +404,16 @@ def _proposed(
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    tail = _tail(table, bounded=by.bounded)
-    sums = tail[:, 0].sum(0)
+    if not by.bounded:
+        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
+    add_tails(table, by.bounded)  # all attempts, and each class, with at least each reach
+    sums = table[:, 0].sum(0)
     events = sums[:SECONDS].sum((0, 2))
     enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
     likely = np.flatnonzero(enough).tolist()  # never the first: nothing is outside it
     chances = {one: KEPT * _shares_of_runs(sums[:, 0] - sums[:, one]) for one in likely}
     for circle in CIRCLES:
-        base, hours = _added(circle, tail, overlap=overlap)
+        base, hours = _added(circle, table, overlap=overlap)
         for one in likely:
             begin, extent, score, seconds = best_stretch(base, hours, one, chances[one], LEAST, RAW)
             if score > 0 and _is_span(circle, begin, extent):
@@ -423,19 +425,6 @@ def _is_span(circle: Ints, begin: int, extent: int) -> bool:
     """Return whether a stretch of a circle may be closed; of one from noon, it is over midnight."""
     from_noon = circle[0, 0] % DAY > 0
     return not from_noon or begin < DAY // 2 <= begin + extent < DAY
-
-
-def _tail(table: Floats, *, bounded: bool) -> Floats:
-    """Return the sums over all attempts, and over each class, with at least each reach.
-
-    Args:
-        table: of bins; it is overwritten.
-        bounded: whether a class consists of all bins above its number.
-    """
-    if not bounded:
-        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
-    add_tails(table, bounded)
-    return table
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:
