@@ -456,8 +456,6 @@ def hindered(limits: AttemptLimits, attempt: Ints, runs_on: Ints) -> Bools:
 
 def _closed(limits: AttemptLimits, counter: Ints, until: Ints) -> Ints:
     edges = limits.edges
-    if len(edges.time) == 0:
-        return np.zeros(len(counter), np.int64)
     if edges.cycle:  # after the known edges the last period repeats
         last = edges.time[-edges.cycle] + edges.period - 1
         repeated = last - (edges.period - 1) + (until - last - 1) % edges.period

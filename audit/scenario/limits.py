@@ -168,8 +168,7 @@ def _closings(queue: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Clos
         combined[inside] |= 1 << number
         own = np.ones(len(inside), np.int64)
         if window.overlap:
-            walltime = queue["walltime_s"].fill_null(queue["occupancy"]).fill_null(1).to_numpy()
-            own = np.clip(walltime[inside].astype(np.int64), 1, WEEK_S)
+            own = np.minimum(_asked(queue)[inside], WEEK_S)
             reach[inside] = own
         order = np.argsort(own, kind="stable")
         reaches, first = np.unique(own[order], return_index=True)
