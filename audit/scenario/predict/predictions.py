@@ -62,7 +62,7 @@ PREDICTIONS: Final = pl.Schema(
         "contested": pl.Boolean,  # whether the median is more than 60 s ahead; null: none
         "withheld_because": pl.String,  # Withheld
         "modelled": pl.Int64,  # start under the model; null: never, or no prediction
-        "recent": pl.Int64,  # median of ``baselines``; null: of pending jobs, or none known
+        "recent": pl.Int64,  # median of ``latest``; null: of pending jobs, or none known
         "alike": pl.Int64,
     }
 )
