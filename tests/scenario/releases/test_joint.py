@@ -13,7 +13,7 @@ from audit.scenario.releases.triggered import OwnTriggered, find_triggered, trig
 from tests.examples import examples
 from tests.naive import releases as naive
 from tests.naive.releases import DAY, Job
-from tests.scenario.releases.test_chains import ALL, attempts
+from tests.scenario.releases.test_chains import ALL, attempts, following
 
 CAPACITY = 4
 
@@ -111,12 +111,7 @@ def test_joint_releases_by_hand(jobs: list[Job], found: int) -> None:
 
 def alternating(after: int) -> list[Job]:
     """A job of ann each hour of 3 days, which starts some time after the end of the one before."""
-    jobs = [Job(1, "ann", 0, 0, 3_000, 1)]
-    for number in range(2, 72):
-        end = jobs[-1].end
-        assert end is not None
-        jobs.append(Job(number, "ann", max(end - 2_900, 0), end + after, end + after + 3_000, 1))
-    return jobs
+    return following([3_000] * 71, after, 2_900)
 
 
 @pytest.mark.parametrize("after", [60, 121])
@@ -151,12 +146,8 @@ def test_a_job_of_unknown_size_has_no_room() -> None:
 
 
 def test_irregular_ends_trigger_starts() -> None:
-    lasts = [3_000 + 977 * (k * k % 13) for k in range(60)]
-    jobs = [Job(1, "ann", 0, 0, 3_000, 1)]
-    for number, seconds in enumerate(lasts, 2):
-        end = jobs[-1].end
-        assert end is not None
-        jobs.append(Job(number, "ann", end - 2_900, end + 60, end + 60 + seconds, 1))
+    lasts = [3_000, *(3_000 + 977 * (k * k % 13) for k in range(60))]
+    jobs = following(lasts, 60, 2_900)
     others = [Job(900 + k, "bob", 0, 0, 100 * DAY, 1) for k in range(2)]
     [found] = [one for one in find_triggered(of([*jobs, *others])) if one.accepted]
     assert (found.user, found.jobs, found.share) == ("ann", 60, 1.0)
