@@ -129,17 +129,32 @@ def looking_into(con: Connection, path: Path) -> Iterator[None]:
         execute(con, "DETACH other")
 
 
-def open_locked(
-    path: Path,
+def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
+    """Open the database at ``path`` read-only, without checks, and lock the connection.
+
+    ``reach`` names further files that can be read, and the folder to which they are relative.
+    Errors as of ``open_store``.
+    """
+    con = duckdb.connect(config=CLOSED)
+    try:
+        attach(con, path, SNAPSHOT, read_only=True)
+        _lock(con, memory_limit, timeout_s, *reach)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _lock(
+    con: Connection,
     memory_limit: str,
     timeout_s: int,
     files: Sequence[str] = (),
     base: Path | None = None,
-) -> Connection:
-    """Open the database at ``path`` read-only, without checks, and lock the connection.
+) -> None:
+    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good.
 
-    It can reach nothing but this database, for good, and further ``files``, which are relative to
-    the folder ``base``. Errors as of ``open_store``.
+    A function of its own, because tests/security leave it out to try the layers below it alone.
     """
     settings = {
         "TimeZone": "'UTC'",
@@ -151,18 +166,11 @@ def open_locked(
     if files and base is not None:
         paths = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
         settings |= {"file_search_path": quote_text(str(base)), "allowed_paths": f"[{paths}]"}
-    con = duckdb.connect(config=CLOSED)
-    try:
-        attach(con, path, SNAPSHOT, read_only=True)
-        for name, value in settings.items():
-            con.execute(f"SET {name} = {value}")
-        con.execute(f"USE {SNAPSHOT}")
-        con.execute("SET enable_external_access = false")
-        con.execute("SET lock_configuration = true")
-    except BaseException:
-        con.close()
-        raise
-    return con
+    for name, value in settings.items():
+        con.execute(f"SET {name} = {value}")
+    con.execute(f"USE {SNAPSHOT}")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
 
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
