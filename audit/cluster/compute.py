@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.cluster import charges, ranking
-from audit.cluster.delivered import Agreed, delivered
+from audit.cluster.delivered import Agreed, delivered, holds_in
 from audit.cluster.fairshare import FairshareInputs, histories
 from audit.cluster.identity import Identity
 from audit.cluster.passed import OfLog
@@ -51,8 +51,7 @@ from audit.scenario.advice.advise import advise
 from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.releases.holds import inferred_holds
-from audit.scenario.releases.unstartable import unstartable
+from audit.scenario.plateaus.sweeping import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.words import OF_TYPE
@@ -200,8 +199,9 @@ def _tables(work: _Work) -> Iterator[TableRows]:
         log = Scenario(of_pool, pool, setting.now, work.ranked)
         of_pool = window.needed(of_pool, pool)
         scenario = log if of_pool is log.attempts else log.but(attempts=of_pool)
-        jobs, booked = _completed(work, scenario, budget_s)
-        jobs, agreed = _with_delivered(work, jobs, log)
+        holds = holds_in(scenario, setting.shown_of(pool.name).holding)
+        jobs, booked = _completed(work, scenario, holds, budget_s)
+        jobs, agreed = _with_delivered(work, jobs, log, holds if scenario is log else None)
         del log
         yield from _fidelities(work, scenario.but(attempts=jobs), booked, agreed)
         if task.predict or (scenario.attempts["standing"] == Standing.PENDING).any():
@@ -224,10 +224,13 @@ def _tables(work: _Work) -> Iterator[TableRows]:
         yield from _of_periods(work, jobs, booked, pool, agreed)
 
 
-def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
+def _completed(
+    work: _Work, scenario: Scenario, holds: pl.DataFrame, budget_s: float
+) -> tuple[pl.DataFrame, Account]:
     """Return the attempts with all their own figures but delays, and the account of their waits.
 
     Args:
+        holds: the inferred ones.
         budget_s: estimated CPU seconds for the fair start times of the papers.
     """
     metrics, pool, setting = work.config.metrics, scenario.pool, work.task.setting
@@ -245,7 +248,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     booked = account.account(
         *(passed, pool, setting.now),
         log_begin=setting.log_begin,
-        holds=inferred_holds(passed, pool, setting.now, shown.holding),
+        holds=holds,
         passes=shown.passes,
     )
     every = booked.attempts.drop(RECORDED, SITE_PRIORITY, strict=False)
@@ -271,16 +274,26 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
 
 
 def _with_delivered(
-    work: _Work, jobs: pl.DataFrame, log: Scenario
+    work: _Work, jobs: pl.DataFrame, log: Scenario, holds: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, Mapping[Period, Agreed]]:
-    """Add the delays of attempts by later arrivals; return also which rules agree with the log."""
+    """Add the delays of attempts by later arrivals; return also which rules agree with the log.
+
+    Args:
+        holds: the inferred ones of all attempts of the log; None: they were not needed yet.
+    """
     task, window = work.task, work.task.window
+    holding = task.setting.shown_of(log.pool.name).holding
+
+    def holds_of(part: Scenario) -> pl.DataFrame:
+        whole = part.attempts is log.attempts
+        return holds if whole and holds is not None else holds_in(part, holding)
+
     if work.compared != work.ranked:
         log = log.but(fairshare=work.compared)
     work.begin(_DELIVERED)
     found, agreed = delivered(
         log,
-        task.setting.shown_of(log.pool.name).holding,
+        holds_of,
         [*work.seeds, *(period for period in task.kept if window.overlaps(period))],
         task.history_s,
         None if window.whole else window.holds(),

@@ -81,7 +81,7 @@ def agreed(log: Scenario, until: Ints | None = None, known: Known = NOTHING) -> 
 
 def replayed_agreement(log: Scenario, holding: Holding) -> float | None:
     """Return ``Agreed.replayed`` without the other candidates."""
-    until = held_until(log.attempts, log.pool, _holds(log, holding))
+    until = held_until(log.attempts, log.pool, holds_in(log, holding))
     policy = agreement(log, candidates(log)[:1], held_until=until)
     return _larger(policy, agreement_on_nodes(log, log.pool.policy, held_until=until))
 
@@ -92,7 +92,8 @@ def _larger(compared: pl.DataFrame, on_nodes: float | None) -> float | None:
     return max((one for one in both if one is not None), default=None)
 
 
-def _holds(log: Scenario, holding: Holding) -> pl.DataFrame:
+def holds_in(log: Scenario, holding: Holding) -> pl.DataFrame:
+    """Return when attempts of a log were held, as far as that is inferred."""
     return inferred_holds(log.attempts, log.pool, log.now, holding)
 
 
@@ -131,7 +132,7 @@ def _beyond_limits(said: pl.DataFrame, attempts: pl.DataFrame, pool: Pool) -> pl
 
 def delivered(
     log: Scenario,
-    holding: Holding,
+    holds_of: Callable[[Scenario], pl.DataFrame],
     periods: Collection[Period],
     history_s: int | None = None,
     wanted: pl.Expr | None = None,
@@ -143,6 +144,7 @@ def delivered(
 
     Args:
         log: of the pool; all attempts at hand.
+        holds_of: returns ``holds_in`` a log, or in what was known of it at the end of a period.
         periods: to which attempts belong; one of none of them belongs to the period before, if
             there is any, else to the first.
         history_s: seconds before the end of a period that are its log; None: all attempts are.
@@ -161,7 +163,7 @@ def delivered(
     every = sorted(periods, key=lambda period: period.from_time)
     before = known or {}
     if history_s is None:
-        found, made = _of_log(log, holding, mine, tau_s, before.get(every[0], NOTHING))
+        found, made = _of_log(log, holds_of, mine, tau_s, before.get(every[0], NOTHING))
         return made, dict.fromkeys(every, found)
     at = attempts.select(belongs_at().fill_null(0)).to_series().to_numpy()
     begins = [period.from_time for period in every]
@@ -173,17 +175,21 @@ def delivered(
         own = seen["own"].to_numpy()
         part = log.but(attempts=kept(seen.drop("own")), now=min(log.now, period.to_time))
         del seen  # before more is made
-        shown[period], made = _of_log(part, holding, own, tau_s, before.get(period, NOTHING))
+        shown[period], made = _of_log(part, holds_of, own, tau_s, before.get(period, NOTHING))
         parts.append(made)
     return pl.concat(parts), shown
 
 
 def _of_log(
-    log: Scenario, holding: Holding, mine: Bools, tau_s: int, known: Known
+    log: Scenario,
+    holds_of: Callable[[Scenario], pl.DataFrame],
+    mine: Bools,
+    tau_s: int,
+    known: Known,
 ) -> tuple[Agreed, pl.DataFrame]:
     """Return which rules agree with a log, and the fair starts of some of its attempts."""
     log = log.to_compare()
-    until = held_until(log.attempts, log.pool, _holds(log, holding))
+    until = held_until(log.attempts, log.pool, holds_of(log))
     found = agreed(log, until, known)
     made = delivered_starts(log, found.known, held_until=until, chosen=mine, tau_s=tau_s)
     return found, only(made.select(*KEYS, *ADDED), pl.Series(mine))

@@ -79,8 +79,7 @@ class Capacity(NamedTuple):
     @property
     def levels(self) -> Ints:
         """Capacity before all steps and after each: [S + 1, R], may be negative."""
-        levels: Ints = np.vstack((self.amounts, self.amounts + self.change.cumsum(axis=0)))
-        return levels
+        return np.vstack((self.amounts, self.amounts + self.change.cumsum(axis=0)))
 
     def at(self, times: Ints) -> Ints:
         """Return the capacity right after the steps at each of k ``times``: [k, R]."""
@@ -452,14 +451,11 @@ def hindered(limits: AttemptLimits, attempt: Ints, runs_on: Ints) -> Bools:
     full = limits.binding & ~limits.remaining[limits.counter]
     full &= (used[limits.counter] + limits.amount) > limits.most[limits.counter]
     so_far = np.concatenate(([0], np.cumsum(full)))
-    stuck: Bools = so_far[limits.first[attempt + 1]] > so_far[limits.first[attempt]]
-    return stuck
+    return so_far[limits.first[attempt + 1]] > so_far[limits.first[attempt]]
 
 
 def _closed(limits: AttemptLimits, counter: Ints, until: Ints) -> Ints:
     edges = limits.edges
-    if len(edges.time) == 0:
-        return np.zeros(len(counter), np.int64)
     if edges.cycle:  # after the known edges the last period repeats
         last = edges.time[-edges.cycle] + edges.period - 1
         repeated = last - (edges.period - 1) + (until - last - 1) % edges.period
@@ -476,5 +472,4 @@ def _totals(of: Ints, times: Ints, amounts: Ints, counter: Ints, until: Ints) ->
     key = of[order] * _LAST + np.minimum(times[order] - origin, _LAST - 1)
     low = np.searchsorted(key, counter * _LAST)
     high = np.searchsorted(key, counter * _LAST + until - origin, side="right")
-    found: Ints = sums[high] - sums[low]
-    return found
+    return sums[high] - sums[low]

@@ -1,13 +1,12 @@
 """Simulation of the schedule that a policy would have made (SPEC §4)."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from audit.array_types import Bools, Ints
+from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling import model as kernels
 from audit.kernels.scheduling import simulation
@@ -22,8 +21,6 @@ from audit.scenario.machines import NO_NODES
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, OwnerRanking, ranking
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Preemptible, Workload, instants, workload
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 _ORDERS: Final = {order: kernels.Order[order.traits.kernel] for order in Order}
 _BACKFILLS: Final = {fill: kernels.Backfill[fill.traits.kernel] for fill in Backfill}
@@ -198,15 +195,17 @@ def setting(
     """
     ranked = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
     observed = Observed(
-        start=contiguous(work.start),
-        end=contiguous(work.end),
-        blocked=contiguous(work.blocked),
+        start=np.ascontiguousarray(work.start),
+        end=np.ascontiguousarray(work.end),
+        blocked=np.ascontiguousarray(work.blocked),
         present=work.present,
-        queues=contiguous(work.sized),
+        queues=np.ascontiguousarray(work.sized),
     )
     jobs = kernel_jobs(work, policy, queued, ranked.owner, preempts=preempts)
     steps, ruled = kernel_steps(work, taken), rules(policy, work, fair_order)
-    return SimulationSetting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
+    return SimulationSetting(
+        work, jobs, steps, ruled, ranked, observed, np.ascontiguousarray(work.capacity)
+    )
 
 
 def kernel_ranking(work: Workload, order: Order) -> OwnerRanking:
@@ -242,6 +241,21 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     )
 
 
+def queue_ranks(work: Workload, order: Order) -> Ints:
+    """Return the place of each attempt in an order, as far as it is constant, [n]; else in time."""
+    if (by := order.traits.rank_by) is None:
+        return np.arange(len(work.arrival))
+    values = getattr(work, by.removeprefix("-"))
+    return ranks(-values if by[0] == "-" else values)
+
+
+def ranks(values: Ints | Floats) -> Ints:
+    """Return the place of each in ascending order, ties by index; NaN comes last."""
+    places = np.empty(len(values), np.int64)
+    places[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return places
+
+
 _NONE_GIVES_WAY: Final = Preemptible(*np.zeros((3, 0), np.int64))
 
 
@@ -258,26 +272,21 @@ def kernel_jobs(
 
     With ``in_all`` they are charged their whole usage, as under NUWT, not usage per second.
     """
-    count, limits = len(work.arrival), work.limits
+    limits = work.limits
     in_all |= policy.order is Order.nuwt
-    rank = np.arange(count)
-    if (rank_by := policy.order.traits.rank_by) is not None:
-        values = getattr(work, rank_by.removeprefix("-"))
-        # NaN sorts last, as it should
-        rank[np.argsort(-values if rank_by[0] == "-" else values, kind="stable")] = np.arange(count)
     return Jobs(
-        arrival=contiguous(work.arrival),
-        occupancy=contiguous(work.occupancy),
-        estimate=contiguous(work.estimate),
-        rank=np.where(queued, rank, -1),
+        arrival=np.ascontiguousarray(work.arrival),
+        occupancy=np.ascontiguousarray(work.occupancy),
+        estimate=np.ascontiguousarray(work.estimate),
+        rank=np.where(queued, queue_ranks(work, policy.order), -1),
         request=by_resource(work.request, len(work.capacity)),
         owner=owner,
-        charge=contiguous(work.owners.used if in_all else work.owners.charge),
+        charge=np.ascontiguousarray(work.owners.used if in_all else work.owners.charge),
         limits=kernels.Limits(
-            first=contiguous(limits.first),
-            counter=contiguous(limits.counter),
-            amount=contiguous(limits.amount),
-            binding=contiguous(limits.binding),
+            first=np.ascontiguousarray(limits.first),
+            counter=np.ascontiguousarray(limits.counter),
+            amount=np.ascontiguousarray(limits.amount),
+            binding=np.ascontiguousarray(limits.binding),
             most=limits.most,
             late=limits.late,
             remaining=limits.remaining,
@@ -359,12 +368,7 @@ def step_space(resources: int, steps: int) -> Steps:
 
 def by_resource(amounts: Ints, count: int) -> Ints:
     """Return amounts as an array of resources × attempts (or steps)."""
-    return contiguous(amounts.reshape(-1, count).T)
-
-
-def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Return the array in C order, copied only where needed."""
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(amounts.reshape(-1, count).T)
 
 
 # --- model fidelity (SPEC §5) --------------------------------------------------------------------

@@ -3,6 +3,7 @@
 Conventions as in ``scenario.workload``.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -19,9 +20,9 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine
 from audit.scenario.budget import fair_cost, weights
-from audit.scenario.driver import ALL, Effort, Range, nevers
+from audit.scenario.driver import ALL, Effort
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import Workload, in_snapshots, instants, largest_snapshot
+from audit.scenario.workload import NEVER, Workload, in_snapshots, instants, largest_snapshot
 
 DRAWN_BY: Final = ("user", "width_class", "wait_s")
 """Columns that a sample is drawn by, beside the day of arrival."""
@@ -67,10 +68,32 @@ def fair_starts(
     Source: SPEC §5; [S] §3.1.
     """
     times = _none(len(work.arrival))
-    chosen = driver.chosen_of(len(work.arrival), subjects) & work.queued
+    chosen = np.zeros(len(work.arrival), np.bool_)
+    chosen[slice(None) if subjects is None else subjects] = True
+    chosen &= work.queued
+    if not chosen.any():
+        return times
+    ranges = _ranges(np.flatnonzero(chosen), effort.executor.parts)
+    total, done = sum(high - low for low, high in ranges), 0
     request = _Request(work, policy, fair_order, chosen)
-    driver.compute(_computation, request, chosen, times, effort)
+    for number, found in effort.executor.each(_computation, request, ranges):
+        low, high = ranges[number]
+        for every, some in zip(times, found, strict=True):
+            np.copyto(every[low:high], some, where=chosen[low:high])
+        done += high - low
+        effort.on_progress(done, total)
     return times
+
+
+Range = tuple[int, int]
+"""Indices from the first up to, but not including, the second."""
+
+
+def _ranges(subjects: Ints, parts: int) -> list[Range]:
+    """Return a range for each part, with about equally many of the subjects (ascending)."""
+    each = -(-len(subjects) // parts)
+    groups = (subjects[low : low + each] for low in range(0, len(subjects), each))
+    return [(int(group[0]), int(group[-1]) + 1) for group in groups]
 
 
 class _Request(NamedTuple):
@@ -81,7 +104,10 @@ class _Request(NamedTuple):
 
 
 def _computation(request: _Request) -> Callable[[Range], FairStarts]:
-    """Return what computes a range of indices; see ``Executor.each``."""
+    """Return what computes a range of indices; see ``Executor.each``.
+
+    A working space is as large as the log, so each thread makes one and keeps it.
+    """
     work, policy, fair_order, chosen = request
     out = _none(len(work.arrival))
     setting = engine.setting(
@@ -97,22 +123,25 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
     crowd = largest_snapshot(work, work.present)
     most_steps = setting.steps.number + 2 * min(int(work.blocked.sum()), crowd)
 
-    def space() -> Trials:
-        one, two, three = setting.pools((crowd, crowd, crowd), ledger=(crowd, most_steps))
-        own_steps = engine.step_space(len(work.capacity), most_steps)
-        return Trials(one, two, three, own_steps, crowd=crowd)
+    own = threading.local()
 
-    def kernel(trials: Trials, part: Range) -> None:
+    def computed(part: Range) -> FairStarts:
+        if not hasattr(own, "trials"):
+            one, two, three = setting.pools((crowd, crowd, crowd), ledger=(crowd, most_steps))
+            own_steps = engine.step_space(len(work.capacity), most_steps)
+            own.trials = Trials(one, two, three, own_steps, crowd=crowd)
         kernels.fair_starts(
             *(setting.model, setting.observed, setting.capacity, at_once, chosen),
             *part,
-            trials,
+            own.trials,
             out.strict,
             out.relaxed,
             out.over_capacity,
         )
+        here = slice(*part)
+        return FairStarts(out.strict[here], out.relaxed[here], out.over_capacity[here])
 
-    return driver.by_thread(space, kernel, out)
+    return computed
 
 
 def fair_start_times(
@@ -200,7 +229,7 @@ def _codes(column: pl.Series) -> Ints:
 
 
 def _none(count: int) -> FairStarts:
-    return FairStarts(nevers(count), nevers(count), np.zeros(count, np.bool_))
+    return FairStarts(np.full(count, NEVER), np.full(count, NEVER), np.zeros(count, np.bool_))
 
 
 def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:

@@ -118,37 +118,34 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> AttemptLimits:
     until = known_to + AHEAD_S
     exceeded = np.zeros(queue.height, np.bool_)
     touches: list[_Touch] = []
-    most: list[int] = []
-    late, remaining = list[bool](), list[bool]()
+    counters: list[tuple[int, bool, bool]] = []  # most, late and remaining
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
-        touch, count = _towards(queue, limit, len(most))
+        touch, count = _towards(queue, limit, len(counters))
         if limit.valid_from is None and limit.valid_to is None:
             alone = touch.amount * (_asked(queue)[touch.attempt] if limit.remaining else 1)
             exceeded[touch.attempt[touch.binding & (alone > limit.most)]] = True
         if limit.per != "job":
             touches.append(touch)
-            counters = range(len(most), len(most) + count)
-            changes += _days_of(limit, counters, zone, since, until)
-            most += [limit.most] * count
-            late += [limit.resource is not None] * count
-            remaining += [limit.remaining] * count
+            own = range(len(counters), len(counters) + count)
+            changes += _days_of(limit, own, zone, since, until)
+            counters += [(limit.most, limit.resource is not None, limit.remaining)] * count
     if throttled:
-        touch, allowed = _in_arrays(queue, len(most))
+        touch, allowed = _in_arrays(queue, len(counters))
         touches.append(touch)
-        most += allowed
-        late += [False] * len(allowed)
+        counters += [(most, False, False) for most in allowed]
+    first = len(counters)
     closings, combined, reach = _closings(queue, pool.windows)
-    for counter, closing in enumerate(closings, len(most)):
+    counters += [(ROOM, False, False)] * len(closings)
+    for counter, closing in enumerate(closings, first):
         ones = np.ones(len(closing.inside), np.int64)
         touches.append(_Touch(closing.inside, ones * counter, ones, ones > 0))
     exceeded |= _never_open(pool.windows, combined, reach)
+    most, late, remaining = zip(*counters, strict=True) if counters else ((), (), ())
     return AttemptLimits(
         *_by_attempt(queue.height, touches),
-        np.array(most + [ROOM] * len(closings), np.int64),
-        np.array(late + [False] * len(closings), np.bool_),
-        np.array(remaining + [False] * (len(most) + len(closings) - len(remaining)), np.bool_),
-        _in_order(window_edges(closings, zone, since, until, len(most)), changes),
+        *(np.array(most, np.int64), np.array(late, np.bool_), np.array(remaining, np.bool_)),
+        _in_order(window_edges(closings, zone, since, until, first), changes),
         exceeded,
     )
 
@@ -171,8 +168,7 @@ def _closings(queue: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Clos
         combined[inside] |= 1 << number
         own = np.ones(len(inside), np.int64)
         if window.overlap:
-            walltime = queue["walltime_s"].fill_null(queue["occupancy"]).fill_null(1).to_numpy()
-            own = np.clip(walltime[inside].astype(np.int64), 1, WEEK_S)
+            own = np.minimum(_asked(queue)[inside], WEEK_S)
             reach[inside] = own
         order = np.argsort(own, kind="stable")
         reaches, first = np.unique(own[order], return_index=True)
@@ -196,8 +192,7 @@ def _never_open(windows: Sequence[Window], combined: Ints, reach: Ints) -> Bools
         len({h for bit, window in always if of & bit for h in _forbidden(window, own)}) == WEEK
         for of, own in kinds.T.tolist()
     ]
-    found: Bools = np.array(shut, np.bool_)[place.reshape(-1)]
-    return found
+    return np.array(shut, np.bool_)[place.reshape(-1)]
 
 
 def _forbidden(window: Window, reach: int) -> set[int]:

@@ -95,7 +95,9 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
         return None
     found = placed(rows, reserved, pool)
     nodes, set_of = found.nodes, found.set_of
-    whole = pool.exclusive_nodes or _all_whole(nodes)
+    used = nodes.amount[0]  # of the counted resource, by each attempt on each of its nodes
+    all_of_it = len(used) > 0 and bool((used == nodes.capacity[0][nodes.node]).all())
+    whole = pool.exclusive_nodes or all_of_it
     if whole:
         nodes = _whole(nodes, set_of, rows["nodes"])
     count, size = len(nodes.parts), nodes.capacity.shape[1]
@@ -110,28 +112,19 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     node[places], amount[:, places] = nodes.node, nodes.amount
     node[first[count:-1]], amount[:, first[count:-1]] = np.arange(size), nodes.capacity
     change_time, change_node, change = _outages(nodes)
-    return Machines(
-        capacity=nodes.capacity,
-        first_member=nodes.first_member,
-        member=nodes.member,
-        set_of=set_of,
-        wide=nodes.wide,
-        part=nodes.part,
-        parts=nodes.parts,
-        most=nodes.most,
-        bound=nodes.bound,
-        shape=nodes.shape,
-        first=first.astype(np.int64),
-        held=np.concatenate((observed, np.ones(size, np.int64))),
-        node=node,
-        amount=amount,
-        consecutive=nodes.consecutive,
-        least_loaded=nodes.least_loaded,
-        whole=whole,
-        change_time=change_time,
-        change_node=change_node,
-        change=change,
-    )
+    own = {
+        "set_of": set_of,
+        "first": first.astype(np.int64),
+        "held": np.concatenate((observed, np.ones(size, np.int64))),
+        "node": node,
+        "amount": amount,
+        "whole": whole,
+        "change_time": change_time,
+        "change_node": change_node,
+        "change": change,
+    }
+    same = {name: each for name, each in nodes._asdict().items() if name in Machines._fields}
+    return Machines(**same | own)
 
 
 def _outages(nodes: OnNodes) -> tuple[Ints, Ints, Ints]:
@@ -142,12 +135,6 @@ def _outages(nodes: OnNodes) -> tuple[Ints, Ints, Ints]:
         reasons[node] += change
         kept[k] = reasons[node] == (change > 0)
     return nodes.change_time[kept], nodes.change_node[kept], nodes.change[kept]
-
-
-def _all_whole(nodes: OnNodes) -> bool:
-    """Return whether each attempt used all of the counted resource on each of its nodes."""
-    used = nodes.amount[0]
-    return len(used) > 0 and bool((used == nodes.capacity[0][nodes.node]).all())
 
 
 def _whole(nodes: OnNodes, set_of: Ints, number: pl.Series) -> OnNodes:

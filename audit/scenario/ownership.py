@@ -20,6 +20,7 @@ import polars as pl
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling.owners import Ledger, Owners, sum_up
+from audit.metrics.attempts.contention import ints
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -88,9 +89,10 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     if isinstance(fairshare.method, Windows) and fairshare.method.alignment != "trailing":
         raise SimulationError("the order fairshare supports trailing windows only")
     slurm = fairshare.multifactor
-    names = attempts[fairshare.kind].unique().sort()
-    number = pl.DataFrame({fairshare.kind: names}).with_row_index("number")
-    name = _joined(attempts.select(fairshare.kind), number)
+    kind = attempts.select(fairshare.kind)
+    numbers = kind.unique().sort(fairshare.kind).with_row_index("number")
+    joined = kind.join(numbers, fairshare.kind, "left", nulls_equal=True, maintain_order="left")
+    names, name = numbers[fairshare.kind], ints(joined["number"])
     if fairshare.tree is None:
         tree, leaf = _siblings(names, fairshare.kind), name + 1
     else:
@@ -107,14 +109,6 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
         fairshare,
         None if slurm is None else multifactor.priorities(attempts, slurm),
     )
-
-
-def _joined(names: pl.DataFrame, table: pl.DataFrame) -> Ints:
-    """Return the number that ``table`` has for each row of ``names``."""
-    (number,) = set(table.columns) - set(names.columns)
-    on = names.columns
-    found = names.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
-    return found[number].cast(pl.Int64).to_numpy()
 
 
 def unowned(count: int) -> Ownership:

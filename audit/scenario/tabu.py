@@ -100,7 +100,7 @@ def replay(
         return Searched(begun, planned, 0, 0, 0)
     since = int(work.arrival.min())
     steps = engine.kernel_steps(work, work.blocked)
-    owner = engine.contiguous(work.owners.name)
+    owner = np.ascontiguousarray(work.owners.name)
     jobs = engine.kernel_jobs(work, POLICY, work.queued, owner, in_all=True)
     ranking = engine.kernel_ranking(work, Order.fcfs)
     model = Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
@@ -112,7 +112,7 @@ def replay(
         pool,
         model,
         space,
-        capacity=engine.contiguous(work.capacity),
+        capacity=np.ascontiguousarray(work.capacity),
         origin=since,
         every=search.every_s,
         turns=search.turns,

@@ -343,13 +343,7 @@ def in_snapshots(work: Workload, weight: Ints) -> Ints:
     large = started & ~(work.queued & work.sized) & ~work.blocked
     early, late = (np.where(which, weight, 0) for which in (arriving, large))
     entered = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
-    return sum_before(early) + entered - gone(work, early + late)
-
-
-def sum_before(amounts: Ints) -> Ints:
-    """Return the sum of ``amounts`` over the attempts before each."""
-    sums: Ints = np.cumsum(amounts) - amounts
-    return sums
+    return np.cumsum(early) - early + entered - gone(work, early + late)
 
 
 def gone(work: Workload, amounts: Ints) -> Ints:
@@ -362,14 +356,13 @@ def sum_until(times: Ints, amounts: Ints, until: Ints) -> Ints:
     """Return the sum of the ``amounts`` whose time is at most each of ``until``."""
     order = np.argsort(times, kind="stable")
     totals = np.concatenate(([0], np.cumsum(amounts[order])))
-    by_then: Ints = totals[np.searchsorted(times[order], until, side="right")]
-    return by_then
+    return totals[np.searchsorted(times[order], until, side="right")]
 
 
 def largest_snapshot(work: Workload, present: Bools) -> int:
     """Return the largest number of attempts in a snapshot, its subject included."""
     amounts = present.astype(np.int64)
-    return int((sum_before(amounts) - gone(work, amounts)).max(initial=0)) + 1
+    return int((np.cumsum(amounts) - amounts - gone(work, amounts)).max(initial=0)) + 1
 
 
 def distinct_of_ordered(values: Ints) -> Ints:

@@ -2,11 +2,11 @@
 
 Anyone who hands over a database or a backup may have crafted it. Tables are data, but a column may
 be computed when it is read; views and macros are programs, and a macro may replace a function of
-DuckDB. So a published database is only read if it has no macro and each view is the one that this
-version makes (``check``). A store is only restored if its tables are those that ``sql/schema`` and
-the registry of columns make (``check_tables``). Of the archive, only files with names that a store
-gives are opened or written (``path_in``, ``open_files``). DuckDB's own functions have their full
-names here, so that nothing in the database replaces them.
+DuckDB. So a published database is only read if it has no macro (``refuse_programs``) and each view
+is the one that this version makes (``check``). A store is only restored if its tables are those
+that ``sql/schema`` and the registry of columns make (``check_tables``). Of the archive, only files
+with names that a store gives are opened or written (``path_in``, ``open_files``). DuckDB's own
+functions have their full names here, so that nothing in the database replaces them.
 """
 
 import hashlib
@@ -197,11 +197,10 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
 
 
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
-    """Check that the database ``name`` has no programs but the views of this version.
+    """Raise OtherVersionError if the database ``name`` has a view that is not of this version.
 
-    Raises StoreError if it has a macro, and OtherVersionError if it has another view.
+    Call ``refuse_programs`` first.
     """
-    refuse_programs(con, name)
     if strange := strange_views(con, name, files):
         raise OtherVersionError(
             f"the view {strange[0][1]!r} is not the one that this version of fairaudit makes: "

@@ -152,7 +152,10 @@ def _lock(
     files: Sequence[str] = (),
     base: Path | None = None,
 ) -> None:
-    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good."""
+    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good.
+
+    A function of its own, because tests/security leave it out to try the layers below it alone.
+    """
     settings = {
         "TimeZone": "'UTC'",
         "memory_limit": quote_text(memory_limit),

@@ -106,11 +106,18 @@ _CREATE: Final = re.compile(
 _RESERVED: Final = ("answer",)  # the table through which Parquet is written
 
 _MARK: Final = "fairaudit: the values that are there"
-_TOKEN: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|--[^\n]*|/\*.*?\*/"
-    r"|(?P<word>\w+)|(?P<mark>[(\[{}\]),;])",
-    re.DOTALL,
+
+SEALED: Final = (
+    r"(?<!\w)[eE]'(?:\\.|''|[^'\\])*'"
+    r"|(?:(?<![eE])|(?<=\w[eE]))'(?:[^']|'')*'"
+    r'|"(?:[^"]|"")*"'
+    r"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"
+    r"|--[^\n]*"
+    r"|/\*.*?\*/"
 )
+"""Literals, quoted names and comments, within which no word or sign counts."""
+
+_TOKEN: Final = re.compile(rf"{SEALED}|(?P<word>\w+)|(?P<mark>[(\[{{}}\]),;])", re.DOTALL)
 _AFTER_PIVOT: Final = ("USING", "GROUP", "ORDER", "LIMIT", "OFFSET")
 _ALLOWED: Final = "SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, PIVOT and EXPLAIN are"
 

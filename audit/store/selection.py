@@ -16,23 +16,14 @@ import duckdb
 
 from audit.store import database
 from audit.store.database import SNAPSHOT, Connection
-from audit.store.grammar import Grammar, Statement, Values
+from audit.store.grammar import SEALED, Grammar, Statement, Values
 
 if TYPE_CHECKING:
     import polars as pl
 
 _BATCH: Final = 2048  # rows
 
-# Within literals, names and comments, a semicolon ends nothing.
-_SEALED: Final = (
-    r"(?<!\w)[eE]'(?:\\.|''|[^'\\])*'"
-    r"|(?:(?<![eE])|(?<=\w[eE]))'(?:[^']|'')*'"
-    r'|"(?:[^"]|"")*"'
-    r"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"
-    r"|--[^\n]*"
-    r"|/\*.*?\*/"
-)
-_SEALED_OR_END: Final = re.compile(rf"{_SEALED}|;", re.DOTALL)
+_SEALED_OR_END: Final = re.compile(rf"{SEALED}|;", re.DOTALL)
 _OPEN: Final = re.compile(r"['\"]|\$\w*\$|/\*")
 
 

@@ -50,6 +50,7 @@ def open_snapshot(
             catalogue.close(catalogue.open_files(folder, base, names))
             con.close()
             con = open_locked(path, memory_limit, timeout_s, names, base)
+            catalogue.refuse_programs(con, SNAPSHOT)  # it may be another file
             if catalogue.archived(con, SNAPSHOT) != files:
                 raise LockedError("it was replaced while it was opened; try again")
         catalogue.check(con, SNAPSHOT, files)

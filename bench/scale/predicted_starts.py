@@ -16,7 +16,7 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import ATTEMPTS, Pool, Resource
-from audit.scenario.predict import baselines
+from audit.scenario.predict import latest
 from audit.scenario.predict.known import QueuedAttempts, known_of
 from audit.scenario.predict.predictions import at_submission, step_of
 from audit.scenario.scenario import Scenario
@@ -72,12 +72,12 @@ def waits_before(known: QueuedAttempts, jobs: np.ndarray) -> np.ndarray:
     """Quantiles of the last waits of all, and of those like each job's, [n, 2, 3], s."""
     work = known.work
     width = np.ceil(np.log2(np.maximum(known.size, 1))).astype(int)
-    walltime = np.searchsorted(baselines.WALLTIMES_S, known.walltime)
+    walltime = np.searchsorted(latest.WALLTIMES_S, known.walltime)
     of = [*zip(known.user.tolist(), width.tolist(), walltime.tolist(), strict=True)]
     begun = np.flatnonzero(work.has_started & known.subject)
     begun = begun[np.argsort(work.start[begun], kind="stable")]
-    recent = deque[int](maxlen=baselines.ALL)
-    alike = defaultdict[tuple[int, ...], deque[int]](lambda: deque(maxlen=baselines.ALIKE))
+    recent = deque[int](maxlen=latest.ALL)
+    alike = defaultdict[tuple[int, ...], deque[int]](lambda: deque(maxlen=latest.ALIKE))
     found, taken = list[list[list[float]]](), 0
     for job in jobs.tolist():
         while taken < len(begun) and work.start[begun[taken]] < work.arrival[job]:
@@ -87,7 +87,7 @@ def waits_before(known: QueuedAttempts, jobs: np.ndarray) -> np.ndarray:
                 last.append(wait)
             taken += 1
         kinds = (alike[of[job]], alike[of[job][1:]])
-        mine = next((last for last in kinds if len(last) >= baselines.FEWEST_ALIKE), recent)
+        mine = next((last for last in kinds if len(last) >= latest.FEWEST_ALIKE), recent)
         found.append([quantiles(sorted(recent)), quantiles(sorted(mine))])
     return np.array(found)
 

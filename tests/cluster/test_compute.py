@@ -4,6 +4,7 @@ from datetime import date
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -26,13 +27,14 @@ from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
 from audit.nightly.run import run
 from audit.report.sections.causes.shown import named_rule
+from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.workload import workload_of_rows
 from audit.store import database
 from tests import stores
 from tests.examples import examples
 from tests.logs import line, log
 from tests.nightly.test_run import FIGURES, NOW, site
-from tests.strategies import EPOCH, workloads
+from tests.strategies import EPOCH, ended, frame, workloads
 
 DAY = 86_400
 
@@ -263,6 +265,19 @@ def results(
     for table, _, rows in compute.compute(task, seeds, chosen, folder):
         made.setdefault(table, []).append(rows)
     return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
+
+
+def test_holds_are_inferred_once_for_all_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account of waits and the fair starts of an audit use the same."""
+    asked: list[int] = []
+
+    def counted(attempts: pl.DataFrame, *others: Any) -> pl.DataFrame:
+        asked.append(attempts.height)
+        return inferred_holds(attempts, *others)
+
+    monkeypatch.setattr("audit.cluster.delivered.inferred_holds", counted)
+    results(frame([ended(EPOCH, EPOCH + k, EPOCH + k + 9, 1) for k in range(3)]), Config())
+    assert asked == [3]
 
 
 @pytest.mark.thorough

@@ -26,11 +26,16 @@ MIDDLE = EPOCH + 200
 FIRST, SECOND = Period("first", EPOCH, MIDDLE), Period("second", MIDDLE, EPOCH + 10_000)
 
 
+def unheld(_log: Scenario) -> pl.DataFrame:
+    """The log shows no holds."""
+    return NO_HOLDS
+
+
 @settings(max_examples=examples(40))
 @given(sites(20))
 def test_the_log_of_an_audit_is_all_that_it_read(site: slow.Site) -> None:
     log = scenario_of(site)
-    found, agreed = delivered(log, NOT_HOLDING, [FIRST, SECOND])
+    found, agreed = delivered(log, unheld, [FIRST, SECOND])
     known = rule_of(log, agreement(log))
     assert found.equals(delivered_starts(log, known).select(*KEYS, *ADDED))
     assert agreed[FIRST] is agreed[SECOND]
@@ -42,11 +47,9 @@ def test_the_log_of_an_audit_is_all_that_it_read(site: slow.Site) -> None:
 @given(sites(20), st.sampled_from([50, 1_000]))
 def test_what_came_later_changes_nothing_in_a_period(site: slow.Site, history_s: int) -> None:
     log = scenario_of(site)
-    both, agreed = delivered(log, NOT_HOLDING, [FIRST, SECOND], history_s)
+    both, agreed = delivered(log, unheld, [FIRST, SECOND], history_s)
     before = log.but(attempts=as_of(log.attempts, EPOCH, MIDDLE), now=min(log.now, MIDDLE))
-    alone, shown = delivered(
-        before, NOT_HOLDING, [FIRST], history_s, wanted=pl.col("end_time") < MIDDLE
-    )
+    alone, shown = delivered(before, unheld, [FIRST], history_s, wanted=pl.col("end_time") < MIDDLE)
     assert alone.equals(both.join(alone, on=KEYS, how="semi", maintain_order="left"))
     assert shown[FIRST].known == agreed[FIRST].known
     assert shown[FIRST].compared.equals(agreed[FIRST].compared)
@@ -65,8 +68,8 @@ def test_nothing_is_compared_twice(site: slow.Site) -> None:
         again = agreed(log, known=known)
         assert again.compared.equals(first.compared)
         assert again[1:] == first[1:]
-        named, shown = delivered(log, NOT_HOLDING, [FIRST], known={FIRST: known})
-    assert named.equals(delivered(log, NOT_HOLDING, [FIRST])[0])
+        named, shown = delivered(log, unheld, [FIRST], known={FIRST: known})
+    assert named.equals(delivered(log, unheld, [FIRST])[0])
     assert shown[FIRST].known == first.known
     part = dict([*known.items()][::2])
     assert agreed(log, known=part).compared.equals(first.compared)
@@ -90,12 +93,12 @@ def test_a_period_ends_with_what_ran_and_waited_by_hand() -> None:
     ]
     pool = Pool("main", Resource.cpus, 4)
     log = Scenario(describe(frame(records), [pool]), pool, EPOCH + 490)
-    _, shown = delivered(log, NOT_HOLDING, [FIRST, SECOND], 10_000)
+    _, shown = delivered(log, unheld, [FIRST, SECOND], 10_000)
     assert shown[FIRST].known.agreement == 1.0
     second = shown[SECOND].known.agreement
     assert second is not None
     assert second < 1.0
-    assert delivered(log, NOT_HOLDING, [FIRST])[1][FIRST].known == shown[SECOND].known
+    assert delivered(log, unheld, [FIRST])[1][FIRST].known == shown[SECOND].known
 
 
 def test_what_ended_before_its_log_does_not_count() -> None:
@@ -110,7 +113,7 @@ def test_what_ended_before_its_log_does_not_count() -> None:
     pool = Pool("main", Resource.cpus, 4)
     log = Scenario(describe(frame(records), [pool]), pool, EPOCH + 950)
     late = Period("late", EPOCH + 800, EPOCH + 1_000)
-    _, shown = delivered(log, NOT_HOLDING, [FIRST, late], 200)
+    _, shown = delivered(log, unheld, [FIRST, late], 200)
     assert shown[FIRST].known.agreement == 1.0
     assert shown[late].known.agreement is None
 

@@ -48,15 +48,25 @@ SOUND = pl.DataFrame(
 )
 
 
-def changed(job_id: str, **values: int | None) -> pl.DataFrame:
-    """The sound schedule with one attempt's columns replaced."""
-    return SOUND.with_columns(
+def changed(job_id: str, of: pl.DataFrame = SOUND, **values: int | None) -> pl.DataFrame:
+    """A schedule, by default the sound one, with one attempt's columns replaced."""
+    return of.with_columns(
         pl.when(pl.col("job_id") == job_id)
         .then(pl.lit(value, pl.Int64))
         .otherwise(pl.col(column))
         .alias(column)
         for column, value in values.items()
     )
+
+
+def schedule_of(**columns: Sequence[object]) -> pl.DataFrame:
+    """Attempts 0, 1, … that arrive at 0."""
+    count = len(columns["start_time"])
+    named = {"cluster": ["x"] * count, "job_id": [str(k) for k in range(count)]}
+    more = {"attempt": [1] * count, "arrival_time": [0] * count, **columns}
+    types = {"cluster": pl.String, "job_id": pl.String, "blocked": pl.Boolean}
+    schema = {name: types.get(name, pl.Int64) for name in (*named, *more)}
+    return pl.DataFrame(named | more, schema=schema)
 
 
 def in_steps(
@@ -174,14 +184,9 @@ def test_a_snapshot_may_be_over_full_but_nothing_may_start_into_it() -> None:
     assert found(without_d, without_d, capacity=3, snapshot_time=1) == [
         ("over_capacity", "c", 2, 1)
     ]
-    beside = without_d.with_columns(
-        size=pl.when(pl.col("job_id") == "c").then(1).otherwise("size").cast(pl.Int64)
-    )
+    beside = changed("c", without_d, size=1)
     assert found(beside, beside, capacity=3, snapshot_time=1) == []
-    into = beside.with_columns(
-        start_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("start_time").cast(pl.Int64),
-        end_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("end_time").cast(pl.Int64),
-    )
+    into = changed("c", beside, start_time=1, end_time=1)
     assert found(into, into, capacity=3, snapshot_time=1) == [("over_capacity", "c", 1, 2)]
 
 
@@ -214,17 +219,10 @@ def test_the_error_tells_which_attempt_where_and_by_how_much() -> None:
 def test_over_capacity_says_what_counting_second_by_second_says(
     capacity: int, rows: list[tuple[int, int, int]]
 ) -> None:
-    frame = pl.DataFrame(
-        {
-            "cluster": ["x"] * len(rows),
-            "job_id": [str(k) for k in range(len(rows))],
-            "attempt": [1] * len(rows),
-            "arrival_time": [0] * len(rows),
-            "size": [size for _, size, _ in rows],
-            "start_time": [start for start, *_ in rows],
-            "end_time": [start + occupancy for start, _, occupancy in rows],
-        },
-        schema={name: SOUND.schema[name] for name in SOUND.columns[:-1]},
+    frame = schedule_of(
+        size=[size for _, size, _ in rows],
+        start_time=[start for start, *_ in rows],
+        end_time=[start + occupancy for start, _, occupancy in rows],
     )
     overfull = []
     for k, (t, own, occupancy) in enumerate(rows):
@@ -318,10 +316,7 @@ def test_one_that_waits_for_ever_may_hold_up_others_but_not_lose_them() -> None:
     has = in_steps([4], (3, [-1]))
     without_d = changed("d", start_time=None, end_time=None)
     assert found(without_d, capacity=has) == []
-    without_c_and_d = without_d.with_columns(
-        pl.when(pl.col("job_id") != "c").then(name).alias(name)
-        for name in ("start_time", "end_time")
-    )
+    without_c_and_d = changed("c", without_d, start_time=None, end_time=None)
     assert found(without_c_and_d, capacity=has) == []
     assert found(without_c_and_d.filter(pl.col("job_id") != "c"), capacity=has) == [
         ("lost", "c", 1, 0)
@@ -330,20 +325,15 @@ def test_one_that_waits_for_ever_may_hold_up_others_but_not_lose_them() -> None:
         ("lost", "c", 1, 1)
     ]
     # a runs for ever: there is never enough for d again, but for c there is.
-    for_ever = without_d.with_columns(end_time=pl.when(pl.col("job_id") != "a").then("end_time"))
+    for_ever = changed("a", without_d, end_time=None)
     assert found(for_ever, SOUND.drop("occupancy_s")) == []
 
 
 def test_asking_for_nothing_is_never_hindered() -> None:
     # a holds 5 of 4 for ever; c asks for nothing.
     held = changed("a", size=5, end_time=None)
-    idle = changed("c", start_time=None, end_time=None).with_columns(
-        pl.when(pl.col("job_id") == "a").then(None).otherwise("end_time").alias("end_time")
-    )
-    asked = held.with_columns(
-        size=pl.when(pl.col("job_id") == "c").then(0).otherwise("size").cast(pl.Int64),
-        blocked=pl.col("job_id") == "a",
-    )
+    idle = changed("a", changed("c", start_time=None, end_time=None), end_time=None)
+    asked = changed("c", held, size=0).with_columns(blocked=pl.col("job_id") == "a")
     assert ("lost", "c", 1, 1) in found(idle, asked)
 
 
@@ -370,11 +360,7 @@ def test_a_promise_binds_as_long_as_the_pool_keeps_what_it_had(
 def test_what_is_blocked_excuses_a_late_start_too() -> None:
     planned = SOUND.with_columns(pl.Series(PLANNED, [None, None, None, 3], dtype=pl.Int64))
     blocked = with_blocked("b")
-    late = planned.with_columns(
-        pl.when(pl.col("job_id") == "b").then(pl.lit(time, pl.Int64)).otherwise(name).alias(name)
-        for name, time in (("start_time", 3), ("end_time", 4))
-    )
-    assert found(late, blocked) == []
+    assert found(changed("b", planned, start_time=3, end_time=4), blocked) == []
     assert found(planned, blocked) == [("later_than_planned", "d", 4, 1)]
 
 
@@ -434,19 +420,12 @@ def test_a_start_is_faultless_where_some_order_of_the_instant_lets_all_start(
     rows: list[Row], steps: Levels
 ) -> None:
     steps.sort(key=lambda step: step[0])
-    frame = pl.DataFrame(
-        {
-            "cluster": ["x"] * len(rows),
-            "job_id": [str(k) for k in range(len(rows))],
-            "attempt": [1] * len(rows),
-            "arrival_time": [0] * len(rows),
-            "start_time": [start for start, *_ in rows],
-            "end_time": [start + occupancy for start, occupancy, *_ in rows],
-            "nodes": [asked[0] for _, _, asked, _ in rows],
-            "memory": [asked[1] for _, _, asked, _ in rows],
-            "blocked": [blocked for *_, blocked in rows],
-        },
-        schema_overrides={"job_id": pl.String, "cluster": pl.String, "blocked": pl.Boolean},
+    frame = schedule_of(
+        start_time=[start for start, *_ in rows],
+        end_time=[start + occupancy for start, occupancy, *_ in rows],
+        nodes=[asked[0] for _, _, asked, _ in rows],
+        memory=[asked[1] for _, _, asked, _ in rows],
+        blocked=[blocked for *_, blocked in rows],
     )
     capacity = in_steps([4, 4], *steps, resources=("nodes", "memory"))
     faults = check_schedule(frame, frame, capacity)

@@ -65,6 +65,19 @@ def over_capacity(log: Log, j: int) -> bool:
 # Against the twin
 
 
+def require_as_defined(
+    log: Log, policy: Policy, ranking: Ranking, fair_order: Order = Order.fcfs
+) -> None:
+    made = fair_starts(arrays(log, ranking), policy, fair_order=fair_order)
+    as_said = rule(policy)._replace(ranking=ranking, fair=fair_order.value)
+    for j, job in enumerate(log.jobs):
+        if job.blocked or log.exceeds(j) or log.breaks(j):
+            continue
+        assert known(made.strict)[j] == slow.strict(log, as_said, j)
+        assert known(made.relaxed)[j] == slow.relaxed(log, as_said, j)
+        assert made.over_capacity[j] == over_capacity(log, j)
+
+
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=examples(20))
@@ -75,16 +88,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
         rankings(),
     )
     def compare(log: Log, policy: Policy, of_its_own: bool, ranking: Ranking) -> None:
-        if of_its_own:
-            log = own(log, policy)
-        made = fair_starts(arrays(log, ranking), policy)
-        as_said = rule(policy)._replace(ranking=ranking)
-        for j, job in enumerate(log.jobs):
-            if job.blocked or log.exceeds(j) or log.breaks(j):
-                continue
-            assert known(made.strict)[j] == slow.strict(log, as_said, j)
-            assert known(made.relaxed)[j] == slow.relaxed(log, as_said, j)
-            assert made.over_capacity[j] == over_capacity(log, j)
+        require_as_defined(own(log, policy) if of_its_own else log, policy, ranking)
 
     compare()
 
@@ -97,14 +101,7 @@ def test_every_fair_order_as_defined(fair_order: Order, backfill: Backfill) -> N
     @settings(max_examples=examples(20))
     @given(logs(limited=True), policies(backfill=backfill, intervals=True), orders, rankings())
     def compare(log: Log, policy: Policy, order: Order, ranking: Ranking) -> None:
-        policy = policy._replace(order=order)
-        made = fair_starts(arrays(log, ranking), policy, fair_order=fair_order)
-        as_said = rule(policy)._replace(ranking=ranking, fair=fair_order.value)
-        for j, job in enumerate(log.jobs):
-            if job.blocked or log.exceeds(j) or log.breaks(j):
-                continue
-            assert known(made.strict)[j] == slow.strict(log, as_said, j)
-            assert known(made.relaxed)[j] == slow.relaxed(log, as_said, j)
+        require_as_defined(log, policy._replace(order=order), ranking, fair_order)
 
     compare()
 
@@ -360,6 +357,11 @@ def costing(monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
 FOUND = ("fst_strict", "fst_relaxed", "fst_status", "miss_strict_s", "fair_slowdown")
 
 
+def found(described: pl.DataFrame, budget_s: float | None = None) -> pl.DataFrame:
+    effort = Effort() if budget_s is None else Effort(budget_s=budget_s)
+    return fair_start_times(Scenario(described, POOL, NOW), effort=effort)
+
+
 def crowded(count: int = 60) -> pl.DataFrame:
     """Attempts of three users in a pool that is too small for them."""
     records = [
@@ -374,18 +376,16 @@ POOL = Pool("main", Resource.cpus, 4)
 
 def test_a_budget_changes_nothing_where_all_fit() -> None:
     described = crowded()
-    whole = fair_start_times(Scenario(described, POOL, NOW))
-    assert fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=60)).equals(
-        whole
-    )
+    whole = found(described)
+    assert found(described, 60).equals(whole)
     assert whole["fst_weight"].to_list() == [1] * described.height
 
 
 def test_what_a_budget_leaves_out_others_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
-    whole = fair_start_times(Scenario(described, POOL, NOW))
+    whole = found(described)
     costing(monkeypatch, 1.0)
-    sample = fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=20))
+    sample = found(described, 20)
     there = sample["fst_status"] != "not_sampled"
     assert 15 < there.sum() < 25
     assert sample.filter(there).select(FOUND).equals(whole.filter(there).select(FOUND))
@@ -401,11 +401,11 @@ def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
     described = crowded(30)
     with pytest.MonkeyPatch.context() as patch:
         costing(patch, 1.0)
-        sample = fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=9))
+        sample = found(described, 9)
         rows = data.draw(st.permutations(range(described.height)))
         names = dict(zip("abc", data.draw(st.permutations("xyz")), strict=True))
         other = described[rows].with_columns(user=pl.col("user").replace(names))
-        again = fair_start_times(Scenario(other, POOL, NOW), effort=Effort(budget_s=9))
+        again = found(other, 9)
     assert (
         again.select("job_id", "fst_weight")
         .sort("job_id")
@@ -416,19 +416,19 @@ def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
 @pytest.mark.thorough
 def test_sums_over_samples_have_no_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
-    whole = fair_start_times(Scenario(described, POOL, NOW))
+    whole = found(described)
     costing(monkeypatch, 1.0)
     sums = []
     for draw in range(120):
         _draw_with(monkeypatch, draw)
-        sample = fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=14))
+        sample = found(described, 14)
         sums.append(_total(sample))
     assert abs(np.mean(sums) - _total(whole)) < 4 * np.std(sums) / np.sqrt(len(sums))
     assert np.std(sums) > 0
 
 
-def _total(found: pl.DataFrame) -> float:
-    return float(np.nansum((found["miss_strict_s"] * found["fst_weight"]).to_numpy()))
+def _total(times: pl.DataFrame) -> float:
+    return float(np.nansum((times["miss_strict_s"] * times["fst_weight"]).to_numpy()))
 
 
 def _draw_with(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

@@ -47,6 +47,11 @@ def starts(pool: Pool, records: Rows, policy: Policy = Policy()) -> list[int | N
     return [None if time is None else time - MONDAY for time in times]
 
 
+def judged(pool: Pool, records: Rows) -> pl.DataFrame:
+    """The fair start times of the attempts."""
+    return fair_start_times(Scenario(describe(frame(records), [pool]), pool, LATER))
+
+
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_whom_a_limit_holds_is_passed_over_and_holds_nobody_up(backfill: Backfill) -> None:
     # 4   . . . . A A A   Ann may run one at a time: her second (A, all of the pool) waits for the
@@ -156,8 +161,7 @@ def test_amounts_and_of_whom() -> None:
     ]
     never = None
     assert starts(pool, records) == [0, 9, 0, 0, never, never, 0, never, 0, 5, 0]
-    judged = fair_start_times(Scenario(describe(frame(records), [pool]), pool, LATER))
-    exceeding = judged.filter(pl.col("fst_status") == "exceeds_limit")
+    exceeding = judged(pool, records).filter(pl.col("fst_status") == "exceeds_limit")
     assert sorted(exceeding["job_number"]) == [5, 6, 8]
     assert exceeding["fst_strict"].null_count() == 3
 
@@ -187,11 +191,10 @@ def test_what_a_snapshot_holds_counts() -> None:
     for row in records[1:]:
         row["start_time"] += 8
         row["end_time"] += 8
-    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
-    assert [time - MONDAY for time in judged["fst_strict"]] == [0, 7, 9]
+    assert [time - MONDAY for time in judged(ONE_EACH, records)["fst_strict"]] == [0, 7, 9]
     records[0]["reason"] = "Dependency"
-    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
-    assert judged["fst_strict"].to_list() == [None, MONDAY + 7, MONDAY + 9]
+    blocked = judged(ONE_EACH, records)["fst_strict"].to_list()
+    assert blocked == [None, MONDAY + 7, MONDAY + 9]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from tests.strategies import EPOCH, arrays, logs, policies, rule, slurms
 
 NONE = Policy(Order.multifactor, Backfill.none)
 PAIR = {"ann": ("", 1), "bob": ("", 1)}
+PLAIN = Slurm(PAIR, age=0.0, fairshare=0.0)
 
 
 def job(owner: str, arrival: int, occupancy: int = 10, **more: Any) -> Job:
@@ -38,9 +39,9 @@ def job(owner: str, arrival: int, occupancy: int = 10, **more: Any) -> Job:
     )
 
 
-def served(slurm: Slurm, *jobs: Job, policy: Policy = NONE) -> list[int]:
-    """When each starts, in s since the epoch of tests, in a pool for one at a time."""
-    start = replay(arrays(Log(jobs, (1,)), Ranking(slurm=slurm)), policy).start
+def served(slurm: Slurm, *jobs: Job, policy: Policy = NONE, capacity: int = 1) -> list[int]:
+    """When each starts, in s since the epoch of tests."""
+    start = replay(arrays(Log(jobs, (capacity,)), Ranking(slurm=slurm)), policy).start
     return [int(instant) - EPOCH for instant in start]
 
 
@@ -65,14 +66,13 @@ def test_age_counts_up_to_its_bound() -> None:
 
 
 def test_tier_then_priority_then_arrival() -> None:
-    plain = Slurm(PAIR, age=0.0, fairshare=0.0)
     first, late = job("ann", 0), job("bob", 3)
-    assert served(plain, first, job("ann", 1), late) == [0, 10, 20]
-    assert served(plain, first, job("ann", 1), late._replace(fixed=2.0)) == [0, 20, 10]
+    assert served(PLAIN, first, job("ann", 1), late) == [0, 10, 20]
+    assert served(PLAIN, first, job("ann", 1), late._replace(fixed=2.0)) == [0, 20, 10]
     # Priorities are whole numbers, at least 1.
-    assert served(plain, first, job("ann", 1, fixed=-5.0), late._replace(fixed=1.9)) == [0, 10, 20]
+    assert served(PLAIN, first, job("ann", 1, fixed=-5.0), late._replace(fixed=1.9)) == [0, 10, 20]
     high = job("ann", 1, fixed=100.0)
-    assert served(plain, first, high, late._replace(tier=2)) == [0, 20, 10]
+    assert served(PLAIN, first, high, late._replace(tier=2)) == [0, 20, 10]
 
 
 def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None:
@@ -83,12 +83,10 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
     # 1, 31, 61: so the third, which is done by then, starts at 31 though it would fit at 2. That
     # ends at 41, and the last one fits, but is behind the front.
     jobs = (needing(2, 0, 50), needing(3, 1, 5), needing(1, 2, 10), needing(1, 35, 5))
-    log = Log(jobs, (3,))
     policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=30)
-    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
-    assert (replay(arrays(log, slurm), policy).start - EPOCH).tolist() == [0, 50, 31, 55]
+    assert served(PLAIN, *jobs, policy=policy, capacity=3) == [0, 50, 31, 55]
     always = policy._replace(interval_s=None)
-    assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
+    assert served(PLAIN, *jobs, policy=always, capacity=3) == [0, 50, 2, 35]
 
 
 def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_charged_once() -> None:
@@ -101,9 +99,8 @@ def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_charged_once() -> None:
     )  # fmt: skip
     tree = {**PAIR, "cem": ("", 1)}
     slurm = Slurm(tree, half_life=100_000, period=10, phase=EPOCH + 1, age=0.0)
-    work = arrays(Log(jobs, (3,)), Ranking(slurm=slurm))
-    start = replay(work, NONE._replace(interval_s=10)).start
-    assert (start - EPOCH).tolist() == [0, 0, 15, 25, 35]
+    often = NONE._replace(interval_s=10)
+    assert served(slurm, *jobs, policy=often, capacity=3) == [0, 0, 15, 25, 35]
 
 
 ANN_AT_MOST_3 = {"most": (("ann", 3),), "late": frozenset({"ann"})}
@@ -122,7 +119,7 @@ def limited(*jobs: Job) -> Log:
 def starts(log: Log) -> list[int]:
     """Return those under slurmctld's two schedulers, which are as defined."""
     policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=5)
-    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
+    slurm = Ranking(slurm=PLAIN)
     made = replay(arrays(log, slurm), policy).start
     want = slow.replay(log, rule(policy)._replace(ranking=slurm))
     assert dict(enumerate(made.tolist())) == want.start
@@ -152,9 +149,7 @@ def test_what_ends_in_the_second_of_a_pass_of_backfill_still_runs_in_it() -> Non
         job("bob", 5, 2, request=(2,)),
         job("bob", 5, 10),
     )
-    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
-    work = arrays(Log(jobs, (2,)), slurm)
-    assert (replay(work, policy).start - EPOCH).tolist() == [0, 5, 8, 11]
+    assert served(PLAIN, *jobs, policy=policy, capacity=2) == [0, 5, 8, 11]
 
 
 def test_who_is_held_by_a_limit_is_planned_but_holds_up_no_front() -> None:
@@ -171,9 +166,8 @@ def test_who_is_held_by_a_limit_is_planned_but_holds_up_no_front() -> None:
 
 
 def test_users_who_tie_share_a_rank() -> None:
-    tree = {"ann": ("", 1), "bob": ("", 1), "cem": ("", 1)}
     jobs = (job("cem", 0), job("bob", 1), job("ann", 2))
-    assert served(Slurm(tree, period=5, age=0.0), *jobs) == [0, 10, 20]
+    assert served(Slurm({**PAIR, "cem": ("", 1)}, period=5, age=0.0), *jobs) == [0, 10, 20]
 
 
 def test_what_runs_when_a_simulation_begins_goes_on_to_be_charged() -> None:
@@ -218,20 +212,16 @@ def test_classic_fairshare_is_no_rank() -> None:
 
 def test_a_simulation_from_a_snapshot_goes_on_from_what_was_charged() -> None:
     # Bob's first attempt, which the simulation does not run, has used more than Ann's by 60.
-    jobs = (job("bob", 0, 50), job("ann", 50, 10), job("ann", 61, 5), job("bob", 61, 5))
-    log = Log((*jobs, job("cem", 62, 1)), (1,))
+    jobs = (
+        job("bob", 0, 50),
+        job("ann", 50, 10),
+        job("ann", 61, 5, start=EPOCH + 70, end=EPOCH + 75),
+        job("bob", 61, 5, start=EPOCH + 70, end=EPOCH + 75),
+        job("cem", 62, 1, start=EPOCH + 80, end=EPOCH + 81),
+    )
     tree = {"ann": ("", 1), "bob": ("", 1), "cem": ("", 0)}
     slurm = Slurm(tree, half_life=100_000, period=10, age=0.0, fairshare=100.0)
-    held = log._replace(
-        jobs=tuple(
-            each._replace(start=EPOCH + 70, end=EPOCH + 75) if k in (2, 3) else each
-            for k, each in enumerate(log.jobs)
-        )
-    )
-    held = held._replace(
-        jobs=(*held.jobs[:4], held.jobs[4]._replace(start=EPOCH + 80, end=EPOCH + 81))
-    )
-    work = arrays(held, Ranking(slurm=slurm))
+    work = arrays(Log(jobs, (1,)), Ranking(slurm=slurm))
     assert fair_starts(work, NONE).strict[4] - EPOCH == 72
 
 

@@ -4,7 +4,7 @@ import io
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -200,6 +200,24 @@ def test_no_program_of_a_database_runs_with_rights(place: Place, what: str) -> N
         with suppress(AuditError):
             command(path)
     assert place.state() == before
+
+
+def test_a_database_that_is_replaced_while_it_is_opened_is_checked_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = place.database.with_suffix(".other")
+    shutil.copyfile(place.database, other)
+    with duckdb.connect(str(other)) as con:
+        con.execute(PROGRAMS["a macro for a function"])
+    open_files = catalogue.open_files
+
+    def replacing_it(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
+        other.replace(place.database)
+        return open_files(folder, base, names)
+
+    monkeypatch.setattr(catalogue, "open_files", replacing_it)
+    with pytest.raises(AuditError, match="the macro 'count' does not belong to fairaudit"):
+        opened(place.database)
 
 
 def test_doctor_reports_it(place: Place) -> None:

@@ -17,8 +17,8 @@ from audit.metrics.attempts.passed_over import EQUAL
 from audit.model import Period
 from audit.pipeline.shown import look
 from audit.registry.passed import PassedWhy
+from audit.scenario.plateaus.sweeping import unstartable
 from audit.scenario.releases.holds import inferred_holds
-from audit.scenario.releases.unstartable import unstartable
 from bench.logs.sites.planted import ORDERED
 from bench.logs.sites.site import TrueSite, made
 from tests.places import ROOT

@@ -21,8 +21,8 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.verdict import Decision, VerdictBound, Word, decide
 from audit.model import ATTEMPTS, Period
 from audit.pipeline.shown import look
+from audit.scenario.plateaus.sweeping import unstartable
 from audit.scenario.releases.holds import inferred_holds
-from audit.scenario.releases.unstartable import unstartable
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows.search import find_windows
 from bench.logs.sites.kinds import DAY, EPOCH, SiteKind

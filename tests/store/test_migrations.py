@@ -141,9 +141,12 @@ def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     published = tmp_path / "published.duckdb"
     execute(store, "INSERT INTO clusters (cluster, zone, notes) VALUES ('c', 'UTC', '{}')")
+    execute(store, "CREATE TABLE foreign_to_fairaudit (a BIGINT)")
     publish.publish(store, published)
     with migrations.temporary(seed=published) as con:
         assert fetch(con, "SELECT cluster FROM clusters").item() == "c"
+        with pytest.raises(StoreError, match="does not exist"):
+            fetch(con, "FROM foreign_to_fairaudit")
         execute(con, "DELETE FROM clusters")
     with closing(snapshots.open_snapshot(published)) as reader:
         assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"

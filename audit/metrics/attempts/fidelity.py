@@ -48,6 +48,11 @@ PARTLY: Final = 0.3
 """The least agreement at which users may be named as probable."""
 
 
+def short_of_known(agreement: float, step: float = 0.01) -> float:
+    """Return an agreement below ``KNOWN`` so that no rounding to ``step`` shows it as ``KNOWN``."""
+    return min(agreement, KNOWN - step)
+
+
 class MaySay(IntEnum):
     """The permitted uses of fair starts on delivered capacity."""
 

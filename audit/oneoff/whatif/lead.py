@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.metrics.attempts.fidelity import KNOWN
+from audit.metrics.attempts.fidelity import KNOWN, short_of_known
 from audit.metrics.claims import PartEffect
 from audit.report import wording
 from audit.report.figures import Figure
@@ -71,7 +71,7 @@ def lead(
 def _untested(agreement: float | None) -> str:
     known = "how far the replayed policy agrees with the observed starts is not known"
     if agreement is not None:
-        share = wording.rough_percent(min(agreement, KNOWN - 0.01))  # not "65 %"
+        share = wording.rough_percent(short_of_known(agreement))
         known = f"the replayed policy agrees with {share} of the observed starts"
     return f"No effect is shown: {known}, and {wording.rough_percent(KNOWN)} are required."
 

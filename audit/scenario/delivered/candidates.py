@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.array_types import Floats, Ints
+from audit.array_types import Ints
 from audit.kernels.delivered.model import PassBackfill, PassOrder, PassRule
 from audit.kernels.delivered.usage import OutsideUse, UsageOrder
 from audit.kernels.scheduling import model as kernels
@@ -114,19 +114,16 @@ def pass_ordering(
     Raises:
         SimulationError: Slurm's configuration is missing.
     """
-    order, index = rule.policy.order, turns.index
+    order = rule.policy.order
     if rule.kept:
-        return PassOrdering(PassOrder.RANK, _ranks(turns.start))
+        return PassOrdering(PassOrder.RANK, engine.ranks(turns.start))
+    rank = engine.queue_ranks(turns.work, order)
     if order is Order.lxf:
-        return PassOrdering(PassOrder.EXPANSION, index)
+        return PassOrdering(PassOrder.EXPANSION, rank)
     if order in BY_USAGE:
         usage = _usage_order(scenario, turns, order, simulated)
-        return PassOrdering(PassOrder.USAGE, index, usage)
-    name = order.traits.rank_by
-    if name is not None:
-        values = getattr(turns.work, name.removeprefix("-"))
-        index = _ranks(-values if name[0] == "-" else values)
-    return PassOrdering(PassOrder.RANK, index)
+        return PassOrdering(PassOrder.USAGE, rank, usage)
+    return PassOrdering(PassOrder.RANK, rank)
 
 
 def _usage_order(
@@ -152,10 +149,10 @@ def _usage_order(
         ranking.ledger(simulated, 2 * len(outside)),
         place,
         ranking.owner[place],
-        engine.contiguous(charge[place]),
+        np.ascontiguousarray(charge[place]),
         OutsideUse(
             ranking.owner[outside],
-            engine.contiguous(charge[outside]),
+            np.ascontiguousarray(charge[outside]),
             work.arrival[outside],
             work.start[outside],
             end[outside],
@@ -187,10 +184,3 @@ def pass_rule(
         turns.held if cautious else nothing,
         nothing if turns.held_until is None else turns.held_until,
     )
-
-
-def _ranks(values: Ints | Floats) -> Ints:
-    """Return the place of each in ascending order, ties by index; NaN comes last."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return ranks

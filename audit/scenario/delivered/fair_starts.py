@@ -209,7 +209,7 @@ def _found(
     cautious: bool = False,
 ) -> tuple[Ints, NDArray[np.uint8]]:
     """Return fair starts, [n] (NEVER: none), and the marks of what their snapshots hold."""
-    fair, context = driver.nevers(len(turns.start)), np.zeros(len(turns.start), np.uint8)
+    fair, context = np.full(len(turns.start), NEVER), np.zeros(len(turns.start), np.uint8)
     work = turns.work
     fair_start.fair_starts(
         turns.in_kernel,

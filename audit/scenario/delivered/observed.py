@@ -43,16 +43,10 @@ class ObservedTurns:
     held_until: Ints | None  # [n], until when a rule holds each; None: none
 
     @cached_property
-    def index(self) -> Ints:
-        """The place of each, [n]."""
-        return np.arange(len(self.start))
-
-    @cached_property
     def waiting(self) -> Ints:
         """How many wait at each instant, after its starts, [m]."""
         joined = np.bincount(self.arrived, minlength=len(self.instants))
-        waiting: Ints = np.cumsum(joined - self.starts)
-        return waiting
+        return np.cumsum(joined - self.starts)
 
     @cached_property
     def most_present(self) -> int:
@@ -114,11 +108,11 @@ def observed_turns(scenario: Scenario, held_until: Ints | None = None) -> Observ
     request = engine.by_resource(work.request, len(work.capacity))
     started = np.flatnonzero(work.has_started)
     in_kernel = ObservedPool(
-        arrival=engine.contiguous(work.arrival),
-        start=engine.contiguous(start),
+        arrival=np.ascontiguousarray(work.arrival),
+        start=np.ascontiguousarray(start),
         end=end,
         occupancy=occupancy,
-        estimate=engine.contiguous(work.estimate),
+        estimate=np.ascontiguousarray(work.estimate),
         request=request,
         by_start=started[np.argsort(start[started], kind="stable")],
         by_end=started[np.argsort(end[started], kind="stable")],
@@ -201,7 +195,7 @@ def _pass_limits(turns: ObservedTurns, *, own_peak: bool) -> PassLimits:
         counter=counter,
         amount=amount,
         binding=binding,
-        most=engine.contiguous(most),
+        most=np.ascontiguousarray(most),
         edge=edges.time,
         window=edges.counter,
         change=edges.change,

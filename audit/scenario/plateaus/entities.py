@@ -132,8 +132,7 @@ class Plateaued:
     @cached_property
     def started(self) -> Bools:
         """The jobs that started, [n]."""
-        found: Bools = self.queue.rows["start_time"].is_not_null().to_numpy()
-        return found
+        return self.queue.rows["start_time"].is_not_null().to_numpy()
 
     @cached_property
     def ran(self) -> Ints:

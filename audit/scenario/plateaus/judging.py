@@ -4,15 +4,13 @@ Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.array_types import Ints
+from audit.array_types import Floats, Ints
 from audit.kernels.plateaus import judge
 from audit.scenario.plateaus.entities import Family, LimitedQuantity, Member, Plateaued
 
@@ -126,28 +124,19 @@ def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
     return found
 
 
-@dataclass(frozen=True)
-class Weighed:
-    """The counts of levels of series, q."""
-
-    counts: Ints  # [q, len(PlateauCounts)]
-    concentration: NDArray[np.float64]  # [q]
-
-    def of(self, k: int) -> PlateauCounts:
-        """Return the counts of one level."""
-        return PlateauCounts(*self.counts[k].tolist())
-
-
 def weighed(
     of: judge.Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None
-) -> Weighed:
-    """Return the counts of levels, in the given periods, [2, q], or in those with most at − 2B."""
+) -> tuple[Ints, Floats]:
+    """Return ``PlateauCounts`` of levels, [q, its fields], and their concentrations, [q].
+
+    In the given periods, [2, q], or in those with most at − 2B.
+    """
     counts = np.zeros((len(level), len(PlateauCounts._fields)), np.int64)
     concentration = np.zeros(len(level))
     if period is None:
         period = np.tile(np.array([[1], [0]]), len(level))
     judge.weigh(of, begin, end, level, period, counts, concentration)
-    return Weighed(counts, concentration)
+    return counts, concentration
 
 
 def judged(
@@ -177,11 +166,13 @@ def judged(
         levels = found[which, place]
     else:
         which = np.arange(len(among))
-    got, found_levels = weighed(of, begin[which], end[which], levels), list[JudgedLevel]()
-    for k in np.flatnonzero(got.counts[:, 0] >= least).tolist():
-        one, level, counts, share = among[which[k]], int(levels[k]), got.of(k), got.concentration[k]
+    every, shares = weighed(of, begin[which], end[which], levels)
+    found_levels = list[JudgedLevel]()
+    for k in np.flatnonzero(every[:, 0] >= least).tolist():
+        one, level, share = among[which[k]], int(levels[k]), float(shares[k])
+        counts = PlateauCounts(*every[k].tolist())
         fault = fault_of(one, jobs.measures[measure], level, counts, share)
-        found_levels.append(JudgedLevel(one, measure, level, counts, float(share), fault))
+        found_levels.append(JudgedLevel(one, measure, level, counts, share, fault))
     return found_levels
 
 
@@ -198,7 +189,7 @@ def fault_of(
         and counts.days >= 15
         and not one_job
         and (not one.pooled or counts.entities >= 5)
-        and (one.pooled or one.family.of in ("user", "pool") or counts.next >= 100)
+        and (one.pooled or one.family.of in ("user", None) or counts.next >= 100)
     )
     span = counts.last_day - counts.first_day + 1
     lasts = bool(counts.always) or span >= 14

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.array_types import Bools, Ints
+from audit.array_types import Bools, Floats, Ints
 from audit.metrics.attempts.contention import largest_amounts
 from audit.metrics.waits.queue import coded
 from audit.model import Limit, Pool
@@ -25,9 +25,9 @@ from audit.scenario.plateaus.entities import FAMILIES, LimitedQuantity, Plateaue
 from audit.scenario.plateaus.judging import (
     WHOLE,
     JudgedLevel,
+    PlateauCounts,
     PlateauFault,
     SeriesOf,
-    Weighed,
     fault_of,
     judged,
     series,
@@ -173,24 +173,27 @@ class PlateauSearch:
         """
         resource, remaining = self.jobs.measures[one.measure]
         number = 0 if resource is None else self.jobs.resources.index(resource)
+        stop, user = self._stops_at(one, stops)
+        request = self.jobs.request[number, stops.group[stop]]
+        if remaining:
+            needed = request + stops.level(1 + number, stop)
+        else:
+            needed = request + (request if resource is None else 1) * one.level
+        return bool(2 * (needed > self._own_nodes[number, user]).sum() > len(stop))
+
+    def _stops_at(self, one: JudgedLevel, stops: Stops) -> tuple[Ints, Ints]:
+        """Return the stops of users at a level, and these users."""
         low, high = stops.first[one.series.begin], stops.first[one.series.end]
         if one.series.family.of == "user":
             stop = np.arange(low, high)
-            entity = np.searchsorted(stops.first, stop, side="right") - 1
-            user = self._user_of_entity[entity]
+            user = self._user_of_entity[np.searchsorted(stops.first, stop, side="right") - 1]
         else:
             theirs = (stops.user_stop >= low) & (stops.user_stop < high)
             stop, user = stops.user_stop[theirs], stops.user[theirs]
-        group = stops.group[stop]
-        used, more = stops.level(one.measure, stop), self.jobs.adds[one.measure][group]
+        used, more = stops.level(one.measure, stop), self.jobs.adds[one.measure][stops.group[stop]]
         at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
         at &= _inside(one, stops.day(stop))
-        request = self.jobs.request[number, group[at]]
-        if remaining:
-            needed = request + stops.level(1 + number, stop[at])
-        else:
-            needed = request + (request if resource is None else 1) * one.level
-        return bool(2 * (needed > self._own_nodes[number, user[at]]).sum() > at.sum())
+        return stop[at], user[at]
 
     @cached_property
     def _user_of_entity(self) -> Ints:
@@ -211,21 +214,15 @@ class PlateauSearch:
 
     def _of_several(self, one: JudgedLevel, stops: Stops) -> bool:
         """Return whether several users stop at a level, and start up to it."""
-        adds = self.jobs.adds[one.measure]
-        begin, end = one.series.begin, one.series.end
-        low, high = stops.first[begin], stops.first[end]
-        theirs = (stops.user_stop >= low) & (stops.user_stop < high)
-        stop, user = stops.user_stop[theirs], stops.user[theirs]
-        used, more = stops.level(one.measure, stop), adds[stops.group[stop]]
-        at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
-        at &= _inside(one, stops.day(stop))
-        climb = slice(self.climbs.first[begin], self.climbs.first[end])
+        _, user = self._stops_at(one, stops)
+        climb = slice(self.climbs.first[one.series.begin], self.climbs.first[one.series.end])
         job = self.climbs.job[climb]
-        used, more = self.climbs.level(one.measure, climb), adds[self.jobs.group[job]]
+        used = self.climbs.level(one.measure, climb)
+        more = self.jobs.adds[one.measure][self.jobs.group[job]]
         following = (used <= one.level) & (one.level < used + more)
         following &= _inside(one, self.climbs.day(climb))
         starts = self.user[job[following]]
-        return _several(user[at]) and _several(starts[starts > 0])
+        return _several(user) and _several(starts[starts > 0])
 
     def best(self, among: Iterable[JudgedLevel], stops: Stops) -> JudgedLevel | None:
         """Return the best accepted level, lowered, that is accepted then too."""
@@ -239,13 +236,13 @@ class PlateauSearch:
         if measure.resource is None or highest in (0, one.level):
             return one
         begin, end = one.series.begin, one.series.end
-        got = weighed(
+        every, shares = weighed(
             traces(self.jobs, stops, self.climbs, one.measure, begin, end),
             *(np.array([0]), np.array([end - begin]), np.array([highest])),
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
-        counts = got.of(0)._replace(always=one.counts.always)
-        concentration = float(got.concentration[0])
+        counts = PlateauCounts(*every[0].tolist())._replace(always=one.counts.always)
+        concentration = float(shares[0])
         fault = fault_of(one.series, measure, highest, counts, concentration)
         return one._replace(level=highest, counts=counts, concentration=concentration, fault=fault)
 
@@ -403,7 +400,7 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
     users = np.arange(behind - first)
     of = traces(jobs, stops, search.climbs, measure, first, behind)
     holds = [
-        _holds(weighed(of, users, users + 1, np.full(len(users), one)))
+        _holds(*weighed(of, users, users + 1, np.full(len(users), one)))
         for one in (level, -(-9 * level // 8), 7 * level // 8)
     ]
     some = jobs.measures[measure].resource is not None or level > 3
@@ -412,8 +409,8 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
     return SharedLevel(jobs.measures[measure], level, tuple(name for name in names if name))
 
 
-def _holds(got: Weighed) -> Bools:
-    _, withheld, _, _, broken, following, _, _, days, *_ = got.counts.T
+def _holds(counts: Ints, concentration: Floats) -> Bools:
+    _, withheld, _, _, broken, following, _, _, days, *_ = counts.T
     enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)
-    held: Bools = enough & (got.concentration >= 0.6) & (10 * broken <= broken + following)
+    held: Bools = enough & (concentration >= 0.6) & (10 * broken <= broken + following)
     return held

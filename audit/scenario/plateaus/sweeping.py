@@ -1,4 +1,4 @@
-"""The stops and climbs of entities, from a sweep through a pool's queue under rules in force.
+"""A sweep through a pool's queue under rules in force: stops, climbs, and jobs that never start.
 
 Source: SPEC §11, *Plateaus*.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Ints
@@ -21,7 +22,8 @@ from audit.metrics.closed_hours import DAY_S, LocalClock
 from audit.metrics.waits.queue import NO_STEPS, coded
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, AttemptLimits, limits_of
-from audit.scenario.plateaus.entities import Plateaued, combined
+from audit.scenario.plateaus.entities import Plateaued, combined, plateaued
+from audit.scenario.workload import NEVER
 
 Which = slice | Ints
 Levels = NDArray[np.int32] | NDArray[np.int64]
@@ -43,8 +45,7 @@ class Climbs:
 
     def day(self, climb: Which = EACH) -> Ints:
         """Return the local days of some climbs."""
-        days: Ints = self.day_of[self.job[climb]]
-        return days
+        return self.day_of[self.job[climb]]
 
     def of_first(self, entities: int) -> "Climbs":
         """Return the climbs of the first entities, in less memory."""
@@ -106,7 +107,9 @@ def swept(
         first[1:] = np.bincount(theirs[theirs >= 0], minlength=len(jobs.members)).cumsum()
     level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
     made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
-    _sweep(jobs, pool, limits, since, made, _unmarked(len(jobs.resources)))
+    none = np.zeros(0, np.int64)
+    unmarked = Marks(none, none, none, none, 0, len(jobs.resources))
+    _sweep(jobs, pool, limits, since, made, unmarked)
     clock = LocalClock.of(pool.zone, known_from, _known_to(jobs, since))
     climbs = None
     if climbing:
@@ -116,11 +119,34 @@ def swept(
     return _stops(jobs, made, clock), climbs
 
 
-def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
-    """Return when each job was marked as unstartable, epoch s; ``NEVER``.
+def unstartable(
+    described: pl.DataFrame, pool: Pool, now: int, log_begin: int, own: Sequence[Limit] = ()
+) -> pl.Series:
+    """Return when each attempt was marked, epoch s; null: never. A row for each of ``described``.
+
+    Jobs are marked that do not start although enough capacity is free whatever starts before them:
+    the first job of each group of equal ones, once it could have started for 3,600 s in all even
+    if every other user's startable job had its request; and those behind it, and those that join,
+    until a job of the group starts.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are never marked.
+        pool: with the rules in force.
+        log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
+        own: limits of single users.
 
     Source: SPEC §11, *Unstartable*.
     """
+    jobs = plateaued(described.with_row_index("attempt_row"), pool, now)
+    found = jobs.queue.rows.select("attempt_row", at=pl.Series(_marked(jobs, pool, own, log_begin)))
+    first = found.filter(pl.col("at") < NEVER).group_by("attempt_row").agg(pl.col("at").min())
+    rows = pl.select(attempt_row=pl.int_range(described.height, dtype=pl.UInt32))
+    at = rows.join(first, on="attempt_row", how="left", maintain_order="left")["at"]
+    return at.alias("unstartable_from")
+
+
+def _marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
+    """Return when each job was marked, epoch s; NEVER."""
     alone = jobs.without_entities
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
@@ -131,11 +157,6 @@ def marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> 
     marks = Marks(user, pair[:, 0], first, sets, len(jobs.group), len(jobs.resources))
     _sweep(alone, pool, limits, since, made, marks)
     return marks.made
-
-
-def _unmarked(resources: int) -> Marks:
-    none = np.zeros(0, np.int64)
-    return Marks(none, none, none, none, 0, resources)
 
 
 def _sweep(

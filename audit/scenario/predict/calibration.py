@@ -72,10 +72,8 @@ class Later(Generic[Event]):
         return found
 
 
-class _Miss(NamedTuple):
-    upper: bool
-    bin: int
-    missed: bool
+_Miss = tuple[bool, int, bool]
+"""Whether it is of the upper bound, its bin, and whether the start was beyond."""
 
 
 def _misses(bounds: Bounds, life: Life, bin_: int) -> list[tuple[int, _Miss]]:
@@ -85,7 +83,7 @@ def _misses(bounds: Bounds, life: Life, bin_: int) -> list[tuple[int, _Miss]]:
         if life.start == NEVER and life.leaves < bound:
             continue
         missed = life.start > bound if upper else life.start < bound
-        found.append((min(life.start, bound), _Miss(upper, bin_, missed)))
+        found.append((min(life.start, bound), (upper, bin_, missed)))
     return found
 
 

@@ -24,7 +24,7 @@ from audit.scenario.predict.calibration import (
     Withheld,
 )
 from audit.scenario.predict.known import QueuedAttempts, known_of
-from audit.scenario.predict.similar import NeighbourSearch, PredictionTable, WaitCurve
+from audit.scenario.predict.similar import Curve, NeighbourSearch, PredictionTable
 from audit.scenario.predict.sweep import QueueState, QueueSweep
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
@@ -62,7 +62,7 @@ PREDICTIONS: Final = pl.Schema(
         "contested": pl.Boolean,  # whether the median is more than 60 s ahead; null: none
         "withheld_because": pl.String,  # Withheld
         "modelled": pl.Int64,  # start under the model; null: never, or no prediction
-        "recent": pl.Int64,  # median of ``baselines``; null: of pending jobs, or none known
+        "recent": pl.Int64,  # median of ``latest``; null: of pending jobs, or none known
         "alike": pl.Int64,
     }
 )
@@ -74,14 +74,6 @@ class _Beside(NamedTuple):
     modelled: int | None = None
     recent: int | None = None
     alike: int | None = None
-
-
-class _Made(NamedTuple):
-    """A prediction before it is decided whether to withhold it."""
-
-    bounds: Bounds
-    contested: bool
-    beside: _Beside
 
 
 class _Run:
@@ -99,7 +91,7 @@ class _Run:
         self._span_s = DAY_S if self.ages else HOUR_S
         self.rows: list[tuple[Any, ...]] = []
 
-    def estimate(self, row: int, before: int) -> WaitCurve | None:
+    def estimate(self, row: int, before: int) -> Curve | None:
         """Return the estimate for a row of the table from those ``before``."""
         known = self.known
         near = similar.neighbours(
@@ -116,16 +108,14 @@ class _Run:
         """Return what became of an attempt."""
         return Life(int(self.known.work.start[job]), int(self.known.leaves[job]))
 
-    def keep(self, job: int, now: int, made: _Made) -> None:
-        """Add a prediction to the results and to the record of its kind."""
+    def keep(self, job: int, now: int, bounds: Bounds, beside: _Beside, *, contested: bool) -> None:
+        """Add a prediction to the results, unless it is withheld, and to the record of its kind."""
         group: Group = (int(self.known.user[job]), now // self._span_s)
-        record = self._records[made.contested]
+        record = self._records[contested]
         why = record.verdict(now)
-        record.made(group, made.bounds, self.life(job))
-        bounds = made.bounds if why is None else (None, None, None)
-        self.rows.append(
-            (int(self.known.rows[job]), now, *bounds, made.contested, why, *made.beside)
-        )
+        record.made(group, bounds, self.life(job))
+        shown = bounds if why is None else (None, None, None)
+        self.rows.append((int(self.known.rows[job]), now, *shown, contested, why, *beside))
 
     def none(self, job: int, now: int, why: Withheld) -> None:
         """Add an attempt of which no prediction is made."""
@@ -151,12 +141,7 @@ def step_of(known: QueuedAttempts, subjects: Ints | None = None, most: int | Non
 
 
 def at_submission(
-    scenario: Scenario,
-    zone: str,
-    every: int | None = None,
-    *,
-    nightly: bool = False,
-    since: int | None = None,
+    scenario: Scenario, zone: str, *, nightly: bool = False, since: int | None = None
 ) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
 
@@ -165,7 +150,6 @@ def at_submission(
 
     Args:
         zone: of the cluster.
-        every: step between the submissions that are predicted; 1: all are; None: ``step_of``.
         nightly: whether the predictions are those of a night.
         since: epoch s from which on submissions matter, with ``LEAD`` before it; None: all do.
 
@@ -174,7 +158,7 @@ def at_submission(
     """
     known = known_of(scenario)
     most = SAMPLED_NIGHTLY if nightly else SAMPLED
-    step = step_of(known, most=most) if every is None else every
+    step = step_of(known, most=most)
     subjects = np.flatnonzero(known.subject)
     if since is not None:
         first = int(known.work.arrival[subjects].searchsorted(since)) - LEAD
@@ -184,14 +168,16 @@ def at_submission(
 
 
 def before_submission(
-    scenario: Scenario, zone: str, shapes: int, every: int | None = None
+    scenario: Scenario, zone: str, shapes: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return what would be predicted for jobs if each were submitted now, without the others.
 
+    Only the last ``SUBMISSIONS.window`` submissions are replayed, and at most ``ASKED`` of them
+    predicted.
+
     Args:
         shapes: number of these jobs: the last rows of the scenario, which arrive after ``now``.
-        zone, every: as of ``at_submission``; only the last ``SUBMISSIONS.window`` are replayed,
-            and at most ``ASKED`` of them predicted.
+        zone: of the cluster.
 
     Returns:
         Two frames with columns of ``PREDICTIONS``: those of the last submissions, as of
@@ -202,7 +188,7 @@ def before_submission(
     arrived = int(np.searchsorted(known.work.arrival, now, side="left"))
     subjects = np.flatnonzero(known.subject & ~asked)
     subjects = subjects[subjects < arrived][-SUBMISSIONS.window :]
-    step = step_of(known, subjects, ASKED) if every is None else every
+    step = step_of(known, subjects, ASKED)
     run, levels = _replayed(known, zone, subjects, step)
     past, run.rows = run.frame(), []
     scene = run.sweep.to(now, arrived)
@@ -251,7 +237,7 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     latest = run.sweep.baselines
     medians = (latest.recent, int(latest.alike(jobs)[0]))
     beside = (now + of if of >= 0 else None for of in medians)
-    run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *beside)))
+    run.keep(job, now, bounds, _Beside(now + wait, *beside), contested=contested)
 
 
 def _add(run: _Run, scene: QueueState, jobs: Ints) -> None:
@@ -344,7 +330,7 @@ def _pending_at(
         middle = round(found.wait(0.5))
         bounds = _bounds(now, found.wait(0.1, -lower), middle, found.wait(0.9, upper))
         shifts.made(bounds, life)
-        run.keep(job, now, _Made(bounds, middle > CONTESTED_S, _Beside(now + wait)))
+        run.keep(job, now, bounds, _Beside(now + wait), contested=middle > CONTESTED_S)
 
 
 def _bounds(now: int, low: float, median: int, high: float) -> Bounds:

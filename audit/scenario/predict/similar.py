@@ -124,15 +124,20 @@ def _nearest(distance: Floats, most: int, group: Ints, per_group: int) -> Ints:
 
 
 class Curve(NamedTuple):
-    """A Kaplan–Meier estimate."""
+    """A Kaplan–Meier estimate, of ln(wait + 60 s) less ``offset``."""
 
     value: Floats  # ascending
     share: Floats  # of all that have ended up to each value
+    offset: float = 0.0
 
     def quantile(self, level: float) -> float:
         """Return the least value by which ``level`` of all have ended, else the largest value."""
         place = int(self.share.searchsorted(level - 1e-9))
         return float(self.value[min(place, len(self.value) - 1)])
+
+    def wait(self, level: float, moved: float = 0.0) -> float:
+        """Return the wait of a level, with its logarithm moved by ``moved``, s, ≥ 0."""
+        return max(0.0, math.exp(self.quantile(level) + self.offset + moved) - SLACK_S)
 
 
 def kaplan_meier(value: Floats, known: Bools, weight: Floats) -> Curve:
@@ -144,19 +149,7 @@ def kaplan_meier(value: Floats, known: Bools, weight: Floats) -> Curve:
     return Curve(value[order], share.astype(np.float64))
 
 
-class WaitCurve(NamedTuple):
-    """The curve of ln(wait + 60 s), less ``offset``."""
-
-    curve: Curve
-    offset: float
-
-    def wait(self, level: float, moved: float = 0.0) -> float:
-        """Return the wait of a level, with its logarithm moved by ``moved``, s, ≥ 0."""
-        value = self.curve.quantile(level) + self.offset + moved
-        return max(0.0, math.exp(value) - SLACK_S)
-
-
-def estimate(near: Neighbours, model: float) -> WaitCurve:
+def estimate(near: Neighbours, model: float) -> Curve:
     """Return the estimate for a prediction from its neighbours.
 
     It is of their waits, or of their waits relative to the model's, whichever has the lower
@@ -171,7 +164,8 @@ def estimate(near: Neighbours, model: float) -> WaitCurve:
     for value, offset in ((plain, 0.0), (plain - near.model, model)):
         curve = kaplan_meier(value, near.known, near.weight)
         losses = sum(pinball(value - curve.quantile(level), level) for level in LEVELS)
-        made.append((float((losses * near.weight)[near.known].sum()), WaitCurve(curve, offset)))
+        loss = float((losses * near.weight)[near.known].sum())
+        made.append((loss, curve._replace(offset=offset)))
     return min(made, key=lambda each: each[0])[1]
 
 

@@ -15,9 +15,8 @@ from audit.kernels.elementary import log, log1p
 from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.model import Model
 from audit.scenario import engine
-from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.known import QueuedAttempts
-from audit.scenario.predict.latest import Latest, means
+from audit.scenario.predict.latest import Baselines, Latest, means
 from audit.scenario.workload import NEVER, largest_snapshot
 
 RECENT: Final = 20
@@ -206,8 +205,7 @@ class QueueSweep:
         """Return how many others of the queue have the partition, and at most the size, of each."""
         queued = np.sort(self._shape[scene.queue])
         beyond = queued.searchsorted(self._shape[jobs], side="right")
-        others: Ints = beyond - queued.searchsorted(self._first_shape[jobs]) - 1
-        return others
+        return beyond - queued.searchsorted(self._first_shape[jobs]) - 1
 
     def _fits(self, free: Ints, jobs: Ints) -> Ints:
         """Return 1 where an attempt fits in the free capacity, else 0."""

@@ -46,7 +46,8 @@ def find_begin_times(jobs: UserJobs) -> list[BeginTime]:
         count = int(own.sum())
         if count < LEAST_JOBS:
             continue
-        pairs = _in_pairs(slot[own])
+        starts = np.bincount(slot[own], minlength=SLOTS)
+        pairs = starts + np.roll(starts, -1)  # in each slot and the next one
         begin = int(pairs.argmax())
         at_begin = (slot == begin) | (slot == (begin + 1) % SLOTS)
         inside = own & at_begin
@@ -88,10 +89,3 @@ def jobs_at(jobs: UserJobs, begin_s: Mapping[str, int]) -> Ints:
     late = (jobs.seconds_of_day(jobs.start[mine]) - begin) % DAY_S
     held: Ints = mine[(begin >= 0) & (late < 2 * SLOT_S)]
     return held
-
-
-def _in_pairs(slot: Ints) -> Ints:
-    """Return the number of starts in each slot and the next one of the day, [SLOTS]."""
-    counts = np.bincount(slot, minlength=SLOTS)
-    pairs: Ints = counts + np.roll(counts, -1)
-    return pairs

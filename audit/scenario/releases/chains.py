@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.releases.queue import SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.workload import NEVER
 
 QUEUED_S: Final = 60
 """Shortest wait, and shortest time in the queue before the previous job ends."""
@@ -81,7 +82,10 @@ def accepted_chains(jobs: UserJobs) -> tuple[JobChain, ...]:
 
     On a machine with scattered free cores, jobs that need a node start when one of their user ends.
     """
-    users = {one.user for one in find_chains(jobs) if one.accepted}
+    found = tuple(one for one in find_chains(jobs) if one.accepted)
+    if jobs.room.nodes is None:
+        return found
+    users = {one.user for one in found}
     return tuple(one for one in find_chains(jobs, users) if one.accepted)
 
 
@@ -154,7 +158,7 @@ def _starts_at(jobs: UserJobs, mine: Ints, end: Ints, *, nodes: bool) -> tuple[B
     could = queued & (jobs.wait[mine] > QUEUED_S) & jobs.has_room(mine, end)
     could &= ~jobs.limits.forbid(mine, end)
     if nodes:
-        could[could] = jobs.fits(mine[could], end[could])
+        could[could] = jobs.room.fits(mine[could], end[could])
     later = jobs.start[mine] - end
     return could, could & (later >= EARLY_S) & (later <= LATE_S)
 

@@ -20,8 +20,9 @@ from audit.model import Limit, Pool
 from audit.registry.reasons import DEPENDENCY_INFERRED, OWN_LIMIT_INFERRED
 from audit.scenario.releases.begin import jobs_at
 from audit.scenario.releases.chains import chain_holds
-from audit.scenario.releases.queue import NEVER, user_jobs
+from audit.scenario.releases.queue import user_jobs
 from audit.scenario.releases.triggered import triggered_jobs
+from audit.scenario.workload import NEVER
 
 
 class Holding(NamedTuple):

@@ -11,7 +11,8 @@ import numpy as np
 
 from audit.array_types import Bools, Ints
 from audit.metrics.closed_hours import DAY_S
-from audit.scenario.releases.queue import NEVER, UNKNOWN, UserJobs
+from audit.scenario.releases.queue import UNKNOWN, UserJobs
+from audit.scenario.workload import NEVER
 
 STEP_S: Final = 120
 """Longest time between the starts of two neighbours."""

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Bools, Floats, Ints
-from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.releases.queue import SHIFTS_S, UNKNOWN, UserJobs
+from audit.scenario.workload import NEVER
 
 BEFORE_S: Final = 120
 """Time before a start in which an own end triggers it, and before which there must be room."""
@@ -102,14 +103,12 @@ def _after_others(jobs: UserJobs, own: Ints, ends: Ints, shift: int = 0) -> Bool
     """Return which jobs start after an end of another; all ends are moved by ``shift``."""
     start, end = jobs.start[own], jobs.end[own] + shift
     itself = (start - BEFORE_S <= end) & (end <= start)
-    found: Bools = _number(start, ends + shift) > itself
-    return found
+    return _number(start, ends + shift) > itself
 
 
 def _number(start: Ints, ends: Ints) -> Ints:
     """Return how many of these ends, ascending, lie within ``BEFORE_S`` before each start."""
-    found: Ints = np.searchsorted(ends, start, "right") - np.searchsorted(ends, start - BEFORE_S)
-    return found
+    return np.searchsorted(ends, start, "right") - np.searchsorted(ends, start - BEFORE_S)
 
 
 def _expected(jobs: UserJobs, mine: Ints) -> Floats:
@@ -121,14 +120,11 @@ def _expected(jobs: UserJobs, mine: Ints) -> Floats:
     for one in np.unique(jobs.user[mine]).tolist():
         theirs = jobs.user[mine] == one
         own[theirs] = _running(jobs, ran & (jobs.user == one), before[theirs])
-    ends = np.sort(jobs.end[jobs.end != NEVER])
-    number = np.searchsorted(ends, start, "right") - np.searchsorted(ends, before)
-    chance: Floats = 1 - (1 - own / np.maximum(of_all, 1)) ** number
-    return chance
+    number = _number(start, np.sort(jobs.end[jobs.end != NEVER]))
+    return 1 - (1 - own / np.maximum(of_all, 1)) ** number
 
 
 def _running(jobs: UserJobs, which: Bools, at: Ints) -> Ints:
     """Return how many of these jobs run just before each instant."""
     starts, ends = np.sort(jobs.start[which]), np.sort(jobs.end[which])
-    number: Ints = np.searchsorted(starts, at) - np.searchsorted(ends, at)
-    return number
+    return np.searchsorted(starts, at) - np.searchsorted(ends, at)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints
+from audit.kernels.closed_hours import Side
 from audit.metrics.closed_hours import DAY_S
 
 LEAST: Final = 20
@@ -49,8 +50,7 @@ class Units(NamedTuple):
     @property
     def share(self) -> NDArray[np.float64]:
         """The broken share of each."""
-        shares: NDArray[np.float64] = self.breaks / self.counts
-        return shares
+        return self.breaks / self.counts
 
     @property
     def mean(self) -> float:
@@ -61,20 +61,6 @@ class Units(NamedTuple):
         """Return the units on these days."""
         part = slice(*np.searchsorted(self.day, days).tolist())
         return Units._make(column[part] for column in self)
-
-
-class RuleWait(NamedTuple):
-    """Waiting time with free capacity that a rule causes."""
-
-    first: int  # a day since 1970
-    seconds: Ints  # on each day from it on
-
-    def within(self, days: Days | None) -> int:
-        """Return the seconds on these days; None: all of them."""
-        if days is None:
-            return int(self.seconds.sum())
-        begin, end = (max(day - self.first, 0) for day in days)
-        return int(self.seconds[begin:end].sum())
 
 
 class TestedRule(NamedTuple):
@@ -92,8 +78,7 @@ class TestedRule(NamedTuple):
 
 def on_days(at: Ints, days: Days) -> Bools:
     """Return whether instants, s, are on these days."""
-    inside: Bools = (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
-    return inside
+    return (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
 
 
 def counted(both: Ints) -> tuple[Ints, Ints, Ints]:
@@ -116,13 +101,9 @@ class UnitEvents(NamedTuple):
     users: int  # a key is ``users`` · day + user + 1; an unknown user is -1
     bits: int
 
-    def units(self, side: NDArray[np.uint8], which: tuple[int, ...]) -> list[Units]:
-        """Return the units of the attempts of each side.
-
-        Args:
-            side: [n], of each attempt.
-            which: the sides.
-        """
+    def units(self, side: NDArray[np.uint8]) -> tuple[Units, Units]:
+        """Return the units of a window and of its neighbours; ``side`` is [n] (``Side``)."""
+        which = (Side.INSIDE, Side.OUTSIDE)
         found = [[counted(self.numbers[:0])] for _ in which]
         end, count = 0, len(self.numbers)
         while end < count:
@@ -135,10 +116,11 @@ class UnitEvents(NamedTuple):
             for kind, made in zip(which, found, strict=True):
                 made.append(counted(both[of == kind]))
         keyed = (map(np.concatenate, zip(*made, strict=True)) for made in found)
-        return [
+        mine, others = (
             Units(key % self.users - 1, key // self.users, breaks, counts)
             for key, breaks, counts in keyed
-        ]
+        )
+        return mine, others
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:

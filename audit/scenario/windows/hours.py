@@ -29,7 +29,6 @@ from audit.scenario.windows.evidence import (
     LEAST,
     RAW,
     Days,
-    RuleWait,
     UnitEvents,
     Units,
     counted,
@@ -102,12 +101,18 @@ class WindowCandidate(NamedTuple):
         to_next, own = hours_to_next(self.rule.hours), self.of.side if side is None else side
         return kernels.ClosedHours(to_next, self.rule.overlap, own)
 
-    def waiting(self, seen: Seen) -> RuleWait:
-        """Return the waiting time with free capacity that would be booked to the window."""
+    def waiting(self, seen: Seen, days: Days | None = None) -> int:
+        """Return the waiting time with free capacity that would be booked to it, s.
+
+        Args:
+            days: on which it counts; None: on all.
+        """
         first = seen.observed.first // DAY_S - 1
         seconds = np.zeros(seen.observed.last // DAY_S + 2 - first, np.int64)
         kernels.forbidden_seconds(seen.possible_starts, self.closed(), first, seconds)
-        return RuleWait(first, seconds)
+        if days is not None:
+            seconds = seconds[slice(*(max(day - first, 0) for day in days))]
+        return int(seconds.sum())
 
     def forbidden(self, seen: Seen) -> tuple["Forbidden", "Forbidden"]:
         """Return the starts of its class, and those of its neighbours, that it would forbid.
@@ -134,16 +139,6 @@ class WindowCandidate(NamedTuple):
         found = out.taken()[:, 0]
         found.sort()
         return UnitEvents(found, users, bits)
-
-    def units(self, seen: Seen) -> tuple[Units, Units]:
-        """Return the units of the window and of its neighbours."""
-        side = self.of.side
-        return _units(self.events(seen, side), side)
-
-
-def _units(events: UnitEvents, side: NDArray[np.uint8]) -> tuple[Units, Units]:
-    mine, others = events.units(side, (Side.INSIDE, Side.OUTSIDE))
-    return mine, others
 
 
 class Forbidden(NamedTuple):
@@ -179,7 +174,7 @@ def units_of_alike(seen: Seen, alike: Sequence[WindowCandidate]) -> Iterator[tup
     """Yield the units of windows with the same hours (at least one), and of their neighbours."""
     side = np.full(seen.observed.attempts.height, np.uint8(Side.INSIDE))
     events = alike[0].events(seen, side)
-    return (_units(events, one.of.side) for one in alike)
+    return (events.units(one.of.side) for one in alike)
 
 
 class Slices(NamedTuple):
@@ -240,8 +235,7 @@ def _means(both: Ints, slice_: Ints, count: int) -> Floats:
     number = np.bincount(of, minlength=count)
     enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
     sums = np.bincount(of, breaks / counts, count)
-    means: Floats = np.where(enough, sums / np.maximum(number, 1), np.nan)
-    return means
+    return np.where(enough, sums / np.maximum(number, 1), np.nan)
 
 
 def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
@@ -250,8 +244,7 @@ def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
         return np.zeros(len(found.job), np.bool_)
     reach = seen.observed.reach[found.job] if left.overlap else 1
     closes = (found.at // HOUR_S + hours_to_next(left.hours)[hour_of_week(found.at)]) * HOUR_S
-    forbids: Bools = closes - reach < found.at
-    return forbids
+    return closes - reach < found.at
 
 
 def narrower(one: WindowCandidate, slices: Slices) -> Iterator[WindowCandidate]:
@@ -281,7 +274,7 @@ def wider(seen: Seen, one: WindowCandidate) -> Iterator[WindowCandidate]:
         more = hours | {(hour + step) % WEEK for hour in hours}
         if hours != more and len(more) < WEEK:
             wide = one._replace(rule=one.rule.but(hours=tuple(sorted(more))))
-            yield wide._replace(seconds=float(wide.waiting(seen).within(None)))
+            yield wide._replace(seconds=float(wide.waiting(seen)))
 
 
 def without_edges(window: Window) -> list[Window]:
@@ -325,8 +318,7 @@ class WindowClass(NamedTuple):
     def inside(self) -> Bools:
         """[n], the attempts to which the window applies."""
         bins, number = self.by.bins, self.number
-        inside: Bools = bins > number if self.by.bounded else bins == number
-        return inside
+        return bins > number if self.by.bounded else bins == number
 
     @property
     def side(self) -> NDArray[np.uint8]:
@@ -412,14 +404,16 @@ def _proposed(
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    tail = _tail(table, bounded=by.bounded)
-    sums = tail[:, 0].sum(0)
+    if not by.bounded:
+        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
+    add_tails(table, by.bounded)  # all attempts, and each class, with at least each reach
+    sums = table[:, 0].sum(0)
     events = sums[:SECONDS].sum((0, 2))
     enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
     likely = np.flatnonzero(enough).tolist()  # never the first: nothing is outside it
     chances = {one: KEPT * _shares_of_runs(sums[:, 0] - sums[:, one]) for one in likely}
     for circle in CIRCLES:
-        base, hours = _added(circle, tail, overlap=overlap)
+        base, hours = _added(circle, table, overlap=overlap)
         for one in likely:
             begin, extent, score, seconds = best_stretch(base, hours, one, chances[one], LEAST, RAW)
             if score > 0 and _is_span(circle, begin, extent):
@@ -431,19 +425,6 @@ def _is_span(circle: Ints, begin: int, extent: int) -> bool:
     """Return whether a stretch of a circle may be closed; of one from noon, it is over midnight."""
     from_noon = circle[0, 0] % DAY > 0
     return not from_noon or begin < DAY // 2 <= begin + extent < DAY
-
-
-def _tail(table: Floats, *, bounded: bool) -> Floats:
-    """Return the sums over all attempts, and over each class, with at least each reach.
-
-    Args:
-        table: of bins; it is overwritten.
-        bounded: whether a class consists of all bins above its number.
-    """
-    if not bounded:
-        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
-    add_tails(table, bounded)
-    return table
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:
@@ -469,15 +450,10 @@ def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats
     size, every = circle.shape[1], tail[:, 0]
     if not overlap:
         return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
-    rows = np.stack([np.searchsorted(REACHES, _hours_to(of_days)) for of_days in circle.T])
+    ahead = (hours_to_next(tuple(of_days)) for of_days in circle.T.tolist())
+    rows = np.stack([np.searchsorted(REACHES, hours) for hours in ahead])
     width = tail[0, 0].size
     extents = DAY - 1  # ``wider`` makes them longer
     base, hours = np.zeros((size, width)), np.zeros((size, extents, width))
     stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
     return base.reshape(size, *every.shape[1:]), hours.reshape(size, extents, *every.shape[1:])
-
-
-def _hours_to(closings: Ints) -> Ints:
-    """Return the hours from each hour of the week to the next of ``closings``, [168]."""
-    hours: Ints = ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)
-    return hours

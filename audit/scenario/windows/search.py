@@ -217,9 +217,13 @@ class _Choice:
         """Return a candidate with its evidence; None: it is not plausible."""
         if not evidence.plausible(rule, neighbours):
             return None
-        found = evidence.judge(rule, neighbours)
-        seconds = one.candidate.waiting(one.seen).within(found.days)
-        return self._window(one.seen, one.candidate, found, seconds)
+        found, seen, candidate = evidence.judge(rule, neighbours), one.seen, one.candidate
+        starts = candidate.of.inside[seen.opportunities.started]
+        if found.days is not None:
+            starts &= evidence.on_days(seen.start_local, found.days)
+        window = candidate.rule.but(**_dates(found.days))
+        seconds = candidate.waiting(seen, found.days)
+        return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
     def _slice(self, one: _Standing, made: InferredWindow) -> None:
         """Judge the slices of a candidate, and try narrower ones in place of one that fails."""
@@ -238,16 +242,6 @@ class _Choice:
     def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
         made = made._replace(found=made.found._replace(fails=fails))
         self.failed[one.key] = one.candidate.seconds, made
-
-    def _window(
-        self, seen: Seen, one: WindowCandidate, found: TestedRule, seconds: int
-    ) -> InferredWindow:
-        """Return the window with its days and its evidence."""
-        starts = one.of.inside[seen.opportunities.started]
-        if found.days is not None:
-            starts &= evidence.on_days(seen.start_local, found.days)
-        window = one.rule.but(**_dates(found.days))
-        return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
 
 def _dates(days: Days | None) -> dict[str, date]:

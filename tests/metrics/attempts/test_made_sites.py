@@ -21,7 +21,7 @@ from audit.metrics.passed.limited import forbidden, users_under
 from audit.model import Period
 from audit.registry.passed import PassedWhy
 from audit.scenario.plateaus.search import find_plateaus
-from audit.scenario.releases.unstartable import unstartable
+from audit.scenario.plateaus.sweeping import unstartable
 from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT

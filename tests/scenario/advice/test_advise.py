@@ -55,6 +55,13 @@ def of_starved() -> TriedChanges:
     return advised(starved())
 
 
+def never_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("a replay was made")
+
+    monkeypatch.setattr(module, "replayed_starts", fail)
+
+
 def one(of: TriedChanges, change: str) -> dict[str, Any]:
     return of.changes.row(by_predicate=pl.col("change") == change, named=True)
 
@@ -181,10 +188,7 @@ def test_a_period_is_replayed_by_its_own_attempts() -> None:
 
 
 def test_who_is_too_few_is_never_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(module, "replayed_starts", fail)
+    never_replayed(monkeypatch)
     own = pool(1, Policy())
     hour = [Job(k * MINUTE, HOUR, 1, k) for k in range(6)]
     idle = log([Job(0, HOUR, 1, k) for k in range(6)], own).with_columns(wait_s=59)
@@ -508,10 +512,7 @@ def test_the_workloads_of_replays_are_not_held(monkeypatch: pytest.MonkeyPatch) 
 def test_nothing_is_replayed_under_a_policy_that_the_log_contradicts(
     agreement: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def replayed(*_: object) -> None:
-        raise AssertionError("a replay was made")
-
-    monkeypatch.setattr("audit.scenario.advice.advise.replayed_starts", replayed)
+    never_replayed(monkeypatch)
     found = advised(starved(), agreement=agreement)
     assert found.changes.height > 0
     assert set(found.changes["outcome"]) == {"not_agreeing"}

@@ -2,7 +2,7 @@
 
 import csv
 import gzip
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,30 +22,22 @@ FILLINGS = (Backfill.none, Backfill.no_guarantee, Backfill.easy, Backfill.conser
 
 def scenario_of(site: slow.Site, policy: Policy = Policy(), **more: Any) -> Scenario:  # noqa: B008
     """Return a site as a scenario; ``more`` are fields of its pool."""
+
+    def record(job: slow.Job, **fields: Any) -> dict[str, Any]:
+        arrival, start, end = (EPOCH + at for at in (job.arrival, job.start, job.end))
+        user = None if job.user is None else f"user{job.user}"
+        return ended(arrival, start, end, job.size, user, **fields)
+
     records = [
-        ended(
-            EPOCH + job.arrival,
-            EPOCH + job.start,
-            EPOCH + job.end,
-            job.size,
-            None if job.user is None else f"user{job.user}",
+        record(
+            job,
             walltime_s=job.estimate,
             priority=job.priority,
             mem_bytes=sum(job.others) if job.others else None,
         )
         for job in site.jobs
     ]
-    records += [
-        ended(
-            EPOCH + job.arrival,
-            EPOCH + job.start,
-            EPOCH + job.end,
-            job.size,
-            None if job.user is None else f"user{job.user}",
-            reason="JobHeldUser",
-        )
-        for job in site.usage.outside
-    ]
+    records += [record(job, reason="JobHeldUser") for job in site.usage.outside]
     amounts = (("cpus", site.capacity), ("mem_bytes", sum(site.others))) if site.others else ()
     steps, capacity = list[CapacityStep](), site.capacity
     for at, change in site.steps:
@@ -62,6 +54,28 @@ def scenario_of(site: slow.Site, policy: Policy = Policy(), **more: Any) -> Scen
     )
     described = describe(frame(records), [pool])
     return Scenario(described, pool, EPOCH + max((job.end for job in site.jobs), default=0))
+
+
+def site_of(*rows: tuple[int, int, int, int, int, int]) -> slow.Site:
+    """Return a site of 10 CPUs; rows: arrival, size, runtime, estimate, user, start."""
+    return slow.Site(tuple(slow.Job(*row) for row in rows), 10)
+
+
+def require_as_defined(
+    made: pl.DataFrame, site: slow.Site, rule: SiteRule, *, free: bool, but: Container[int] = ()
+) -> None:
+    """Require the fair starts of a site's jobs, row for row, except of some."""
+    for j, row in enumerate(made.iter_rows(named=True)):
+        if j in but:
+            continue
+        found = [
+            slow.fair_start(site, slow_rule(rule, cautious), j, pinned_all=not free)
+            for cautious in (False, True)
+        ]
+        assert row["fst_delivered"] == EPOCH + found[0]
+        miss, cautious = (max(site.jobs[j].start - each, 0) for each in found)
+        assert row["miss_delivered_s"] == miss
+        assert row["miss_cautious_s"] == min(miss, cautious)
 
 
 def slow_rule(rule: SiteRule, cautious: bool = False) -> slow.Rule:

@@ -26,10 +26,12 @@ from bench.modern.record import CLUSTERS
 from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
 from tests.naive import delivered as slow
-from tests.scenario.delivered.made import made_site, rules, scenario_of, sites, slow_rule
+from tests.scenario.delivered.made import made_site, rules, scenario_of, site_of, sites, slow_rule
 from tests.strategies import EPOCH
 
 EASY = SiteRule(Policy())
+ONE = site_of((0, 1, 10, 10, 1, 0))
+"""One job."""
 
 
 def real(real_logs: Path, name: str) -> Scenario:
@@ -64,8 +66,7 @@ def test_agreement_as_defined(site: slow.Site, rule: SiteRule) -> None:
 
 def test_delivered_capacity_by_hand() -> None:
     rows = [(0, 10, 100, 100, 1, 0), (1, 4, 50, 50, 2, 300), (2, 4, 50, 50, 3, 100)]
-    site = slow.Site(tuple(slow.Job(*row) for row in (*rows, (3, 6, 200, 200, 4, 100))), 10)
-    scenario = scenario_of(site)
+    scenario = scenario_of(site_of(*rows, (3, 6, 200, 200, 4, 100)))
     turns = observed_turns(scenario)
     found = delivered_capacity(scenario, turns, KEPT)
     by_instant = dict(zip((turns.instants - EPOCH).tolist(), found.tolist(), strict=True))
@@ -74,8 +75,7 @@ def test_delivered_capacity_by_hand() -> None:
 
 def test_instants_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audit.scenario.delivered.comparing.MOST_INSTANTS", 3)
-    jobs = [slow.Job(k, 10, 100, 100, k, 100 * k) for k in range(8)]
-    site = slow.Site(tuple(jobs), 10)
+    site = site_of(*((k, 10, 100, 100, k, 100 * k) for k in range(8)))
     found = agreement(scenario_of(site), [EASY]).row(0, named=True)
     # at 0 nothing else waits yet; at 700 nothing waits any more
     assert (found["instants"], found["judged"]) == (6, 3)
@@ -85,8 +85,7 @@ def test_instants_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_of_the_pool_are_in_force() -> None:
     # The limit of one job for each user, not a lack of capacity, keeps the second job waiting.
-    jobs = (slow.Job(0, 2, 100, 100, 1, 0), slow.Job(1, 2, 100, 100, 1, 100))
-    site = slow.Site((*jobs, slow.Job(2, 2, 50, 50, 2, 2)), 10)
+    site = site_of((0, 2, 100, 100, 1, 0), (1, 2, 100, 100, 1, 100), (2, 2, 50, 50, 2, 2))
     limited = scenario_of(site, limits=(Limit(per="user", most=1),))
     for scenario, capacity in ((scenario_of(site), [3, 5]), (limited, [10, 10])):
         turns = observed_turns(scenario)
@@ -94,8 +93,7 @@ def test_limits_of_the_pool_are_in_force() -> None:
 
 
 def test_candidates_of_equal_agreement_come_in_order() -> None:
-    site = slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10)
-    scenario = scenario_of(site, Policy(Order.lxf, Backfill.conservative))
+    scenario = scenario_of(ONE, Policy(Order.lxf, Backfill.conservative))
     found = agreement(scenario)
     assert found["agreement"].is_null().all()
     assert rule_of(scenario, found) == KnownRule(KEPT, None)
@@ -122,7 +120,7 @@ def test_candidates_of_equal_agreement_come_in_order() -> None:
     ],
 )
 def test_what_may_be_stated(best: float, kept: bool, free: bool, say: MaySay) -> None:
-    scenario = scenario_of(slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10))
+    scenario = scenario_of(ONE)
     shares = np.zeros(len(candidates(scenario)))
     shares[1] = best
     found = agreement(scenario).with_columns(agreement=pl.Series(shares))
@@ -194,14 +192,13 @@ def test_agreement_by_nodes_of_a_modern_cluster(name: str, least: float, tmp_pat
 
 
 def test_sums_have_no_agreement_by_nodes() -> None:
-    site = slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10)
-    assert agreement_on_nodes(scenario_of(site), Policy()) is None
+    assert agreement_on_nodes(scenario_of(ONE), Policy()) is None
     assert MOST.policy.backfill is Backfill.no_guarantee
 
 
 def compared_to(shares: dict[tuple[str, str, bool], float | None], own: Policy) -> Policy | None:
     """Return the known policy where candidates of a site have these agreements, others 0."""
-    scenario = scenario_of(slow.Site((slow.Job(0, 1, 10, 10, 1, 0),), 10), own)
+    scenario = scenario_of(ONE, own)
     found = agreement(scenario)
     rows = found.select("order", "backfill", "own_peak").rows()
     given = pl.Series([shares.get(row, 0.0) for row in rows], dtype=pl.Float64)

@@ -22,8 +22,10 @@ from tests.scenario.delivered.made import (
     MadeSite,
     made_site,
     names,
+    require_as_defined,
     rules,
     scenario_of,
+    site_of,
     sites,
     slow_rule,
 )
@@ -32,30 +34,18 @@ from tests.strategies import EPOCH, ended, frame
 
 OBSERVED = KnownRule(KEPT, 0.0)
 EASY = SiteRule(Policy())
-FIRST = slow.Site(
-    tuple(
-        slow.Job(*row)
-        for row in (
-            (0, 6, 100, 200, 1, 0),
-            (1, 4, 300, 300, 2, 1),
-            (2, 6, 50, 60, 3, 300),
-            (10, 4, 200, 200, 4, 100),
-            (20, 2, 150, 150, 5, 100),
-        )
-    ),
-    10,
+FIRST = site_of(
+    (0, 6, 100, 200, 1, 0),
+    (1, 4, 300, 300, 2, 1),
+    (2, 6, 50, 60, 3, 300),
+    (10, 4, 200, 200, 4, 100),
+    (20, 2, 150, 150, 5, 100),
 )
-SECOND = slow.Site(
-    tuple(
-        slow.Job(*row)
-        for row in (
-            (0, 10, 100, 100, 1, 0),
-            (1, 4, 50, 50, 2, 300),
-            (2, 4, 50, 50, 3, 100),
-            (3, 6, 200, 200, 4, 100),
-        )
-    ),
-    10,
+SECOND = site_of(
+    (0, 10, 100, 100, 1, 0),
+    (1, 4, 50, 50, 2, 300),
+    (2, 4, 50, 50, 3, 100),
+    (3, 6, 200, 200, 4, 100),
 )
 
 
@@ -70,20 +60,11 @@ def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool, bi
     known = KnownRule(rule, 0.99 if exact else 0.7)
     with patch.object(fair_starts, "_BLOCK_BITS", bits):
         made = delivered_starts(scenario_of(site), known)
-    for j, row in enumerate(made.iter_rows(named=True)):
-        job = site.jobs[j]
-        largest = site.capacity + max((change for _, change in site.steps), default=0)
-        too_large = not slow.fits(job, (max(largest, site.capacity), *site.others))
-        if known.free and too_large:
-            continue
-        found = [
-            slow.fair_start(site, slow_rule(rule, cautious), j, pinned_all=not known.free)
-            for cautious in (False, True)
-        ]
-        assert row["fst_delivered"] == EPOCH + found[0]
-        miss, cautious = (max(job.start - each, 0) for each in found)
-        assert row["miss_delivered_s"] == miss
-        assert row["miss_cautious_s"] == min(miss, cautious)
+    largest = site.capacity + max((change for _, change in site.steps), default=0)
+    room = (max(largest, site.capacity), *site.others)
+    too_large = {j for j, job in enumerate(site.jobs) if not slow.fits(job, room)}
+    but = too_large if known.free else ()
+    require_as_defined(made, site, rule, free=known.free, but=but)
 
 
 @settings(max_examples=examples(100))
@@ -98,13 +79,16 @@ def test_runs_that_continue_the_last_are_those_of_each_attempt_alone(
     site: slow.Site, backfill: Backfill, own_peak: bool, exact: bool, bits: int
 ) -> None:
     """With a depth that no queue reaches, each attempt has a simulation of its own."""
-    found = []
-    for depth in (None, 1_000):
-        rule = SiteRule(Policy(backfill=backfill, depth=depth), own_peak)
-        with patch.object(fair_starts, "_BLOCK_BITS", bits):
-            known = KnownRule(rule, 0.99 if exact else 0.7)
-            found.append(delivered_starts(scenario_of(site), known).drop("fst_rule"))
-    assert found[0].equals(found[1])
+    rule = SiteRule(Policy(backfill=backfill), own_peak)
+    assert_depth_is_none(site, KnownRule(rule, 0.99 if exact else 0.7), bits)
+
+
+def assert_depth_is_none(site: slow.Site, known: KnownRule, bits: int) -> None:
+    """Compare with the fair starts by a rule with a depth that no queue reaches."""
+    deep = known._replace(rule=known.rule._replace(policy=known.rule.policy._replace(depth=1_000)))
+    with patch.object(fair_starts, "_BLOCK_BITS", bits):
+        one, other = (delivered_starts(scenario_of(site), each) for each in (known, deep))
+    assert one.drop("fst_rule").equals(other.drop("fst_rule"))
 
 
 @settings(max_examples=examples(60))
@@ -118,19 +102,13 @@ def test_runs_of_many_attempts_are_those_of_each_attempt_alone(
     start = arrival + random.integers(0, random.choice([40, 120]), count) * 10
     length, size = random.integers(1, 15, count) * 10, random.integers(1, 9, count)
     rows = zip(*(each.tolist() for each in (arrival, size, length, start)), strict=True)
-    site = slow.Site(
-        tuple(
-            slow.Job(at, wide, run, run + 50 * (j % 3), j % 4, begun)
+    site = site_of(
+        *(
+            (at, wide, run, run + 50 * (j % 3), j % 4, begun)
             for j, (at, wide, run, begun) in enumerate(rows)
-        ),
-        10,
+        )
     )
-    found = []
-    for depth in (None, 1_000):
-        known = KnownRule(rule._replace(policy=rule.policy._replace(depth=depth)), 0.99)
-        with patch.object(fair_starts, "_BLOCK_BITS", bits):
-            found.append(delivered_starts(scenario_of(site), known).drop("fst_rule"))
-    assert found[0].equals(found[1])
+    assert_depth_is_none(site, KnownRule(rule, 0.99), bits)
 
 
 @pytest.mark.parametrize("backfill", [Backfill.no_guarantee, Backfill.easy])
@@ -142,12 +120,11 @@ def test_rows_of_a_long_queue_that_cannot_start_are_skipped(
     count, random = 2_600, np.random.Generator(np.random.PCG64(3))
     start, narrow = count + 10 * random.permutation(count), random.random(count) < 0.05
     narrow[:2_200] = False
-    site = slow.Site(
-        tuple(
-            slow.Job(j, 1 + 5 * wide, 10 + 30 * wide, 40, j % 5, int(start[j]))
+    site = site_of(
+        *(
+            (j, 1 + 5 * wide, 10 + 30 * wide, 40, j % 5, int(start[j]))
             for j, wide in enumerate((~narrow).tolist())
-        ),
-        10,
+        )
     )
     chosen, found = narrow & (random.random(count) < 0.3), []
     for depth in (None, 10_000):
@@ -187,7 +164,7 @@ def test_fair_starts_by_hand(site: slow.Site, want: list[int]) -> None:
 
 
 def test_a_start_that_brings_the_first_in_turn_to_its_peak_lets_the_next_one_through() -> None:
-    rows = (
+    site = site_of(
         (40, 5, 40, 40, 1, 110),
         (50, 6, 70, 70, 0, 200),
         (60, 3, 30, 130, 0, 160),
@@ -196,7 +173,7 @@ def test_a_start_that_brings_the_first_in_turn_to_its_peak_lets_the_next_one_thr
         (100, 4, 20, 70, 1, 110),
         (100, 4, 20, 70, 1, 170),
     )
-    site, rule = slow.Site(tuple(slow.Job(*row) for row in rows), 10), EASY._replace(own_peak=True)
+    rule = EASY._replace(own_peak=True)
     assert slow.fair_start(site, slow_rule(rule), 3) == 130
     want = [110, 150, 110, 130, 130, 110, 170]
     assert starts(scenario_of(site), KnownRule(rule, 0.7)) == want

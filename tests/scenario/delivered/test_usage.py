@@ -20,7 +20,13 @@ from audit.scenario.scenario import Scenario
 from tests.examples import examples
 from tests.naive import delivered as slow
 from tests.naive import multifactor
-from tests.scenario.delivered.made import FILLINGS, scenario_of, sites, slow_rule
+from tests.scenario.delivered.made import (
+    FILLINGS,
+    require_as_defined,
+    scenario_of,
+    sites,
+    slow_rule,
+)
 from tests.strategies import EPOCH, slurm_of, slurms
 
 JOBS = tuple(
@@ -129,16 +135,7 @@ def test_fair_starts_by_usage_as_defined(
     sums = agreement(scenario, [rule]).select("common", "observed", "wrong").row(0)
     assert sums == tuple(slow.agreement(site, slow_rule(rule)))
     made = delivered_starts(scenario, known)
-    for k, row in enumerate(made[turns.rows].iter_rows(named=True)):
-        job = site.jobs[k]
-        found = [
-            slow.fair_start(site, slow_rule(rule, cautious), k, pinned_all=not known.free)
-            for cautious in (False, True)
-        ]
-        assert row["fst_delivered"] == EPOCH + found[0]
-        miss, cautious = (max(job.start - each, 0) for each in found)
-        assert row["miss_delivered_s"] == miss
-        assert row["miss_cautious_s"] == min(miss, cautious)
+    require_as_defined(made[turns.rows], site, rule, free=known.free)
     if not known.free and j < len(site.jobs):
         for _, fst, delay in starts_without(scenario, known, int(turns.rows[j])).iter_rows():
             assert max(EPOCH + site.jobs[j].start - fst, 0) == delay

@@ -54,6 +54,7 @@ JOBS, CPUS = LimitedQuantity(), LimitedQuantity("cpus")
             *(JOBS, 8, {"broken": 0}, 0.25, PlateauFault.NOT_CONCENTRATED),
         ),
         (ONE._replace(family=Family("account")), JOBS, 8, {"broken": 0, "next": 100}, 0.25, None),
+        (ONE._replace(family=Family(None)), CPUS, 8, {"broken": 0}, 0.25, None),
         (
             ONE._replace(family=Family(None)),
             *(JOBS, 8, {"broken": 18, "next": 41}, 0.6, PlateauFault.BROKEN),

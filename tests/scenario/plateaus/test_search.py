@@ -24,11 +24,15 @@ DEBUG = ("debug",)
 GIB = 1 << 30
 
 
-def searched(planted: Planted, seed: int) -> Plateaus:
-    """The limits that a made site's log shows."""
-    attempts, pool = made(planted, seed)
+def of_log(attempts: pl.DataFrame, pool: Pool) -> Plateaus:
+    """The limits that a log shows."""
     ends = attempts["end_time"].drop_nulls().to_list()
     return find_plateaus(attempts, pool, max(ends), min(ends))
+
+
+def searched(planted: Planted) -> Plateaus:
+    """The limits that a made site's log shows."""
+    return of_log(*made(planted, 1))
 
 
 PLANTED = {
@@ -52,7 +56,7 @@ PLANTED = {
 )
 def test_a_planted_limit_is_found_and_no_other(name: str) -> None:
     rule = PLANTED[name]
-    found = searched(Planted(rule), 1)
+    found = searched(Planted(rule))
     assert found.limits == (rule,)
     assert (found.own, found.shared, found.capacity) == ((), (), None)
     evidence = found.rules[0].evidence
@@ -71,22 +75,20 @@ def test_a_limit_of_memory_decides() -> None:
     limited = site._replace(limits=(rule,))
     ran = simulate(describe(jobs, [site]), limited, EPOCH + 10_000 * DAY, Policy())
     ran = ran.filter(pl.col("start_time").is_not_null()).select(jobs.columns)
-    attempts = describe(ran, [site])
-    ends = attempts["end_time"].drop_nulls().to_list()
-    found = find_plateaus(attempts, site, max(ends), min(ends))
+    found = of_log(describe(ran, [site]), site)
     assert found.limits == (rule,)
     assert found.rules[0].evidence.startswith("0 of ")
     assert (found.own, found.shared, found.capacity) == ((), (), None)
 
 
 def test_jobs_that_are_exempt_break_it() -> None:
-    found = searched(Planted(JOBS, overrides=True), 1)
+    found = searched(Planted(JOBS, overrides=True))
     assert found.limits == (JOBS,)
     assert found.rules[0].evidence == "58 of 7,307 starts exceed it"
 
 
 def test_days_on_which_it_is_in_force() -> None:
-    (limit,) = searched(Planted(half(JOBS)), 1).limits
+    (limit,) = searched(Planted(half(JOBS))).limits
     planted = half(JOBS)
     assert limit.but(valid_from=None, valid_to=None) == JOBS
     assert limit.valid_from is not None
@@ -96,17 +98,17 @@ def test_days_on_which_it_is_in_force() -> None:
 
 
 def test_a_limit_ends_only_where_a_start_exceeds_it() -> None:
-    (late,) = searched(Planted(half(JOBS, 28, 60)), 1).limits
+    (late,) = searched(Planted(half(JOBS, 28, 60))).limits
     assert late.but(valid_from=None) == JOBS
     assert late.valid_from is not None
-    (early,) = searched(Planted(half(JOBS, -4, 28)), 1).limits
+    (early,) = searched(Planted(half(JOBS, -4, 28))).limits
     assert early.but(valid_to=None) == JOBS
     assert early.valid_to is not None
 
 
 def test_a_limit_of_one_user_is_no_rule_of_the_site() -> None:
     rule = Limit(most=4, user=("u03",))
-    found = searched(Planted(rule), 1)
+    found = searched(Planted(rule))
     assert found.limits == ()
     (own,) = found.own
     assert (own.limit, own.entity) == (rule, "u03")
@@ -117,7 +119,7 @@ def test_a_limit_of_one_user_is_no_rule_of_the_site() -> None:
 
 @pytest.mark.parametrize("rule", [None, WIDE])
 def test_none_is_invented(rule: Window | None) -> None:
-    found = searched(Planted(rule), 1)
+    found = searched(Planted(rule))
     assert found.limits == ()
     assert (found.own, found.shared, found.capacity) == ((), (), None)
     assert all(one.judged.fault is not None for one in found.failed)
@@ -125,7 +127,7 @@ def test_none_is_invented(rule: Window | None) -> None:
 
 def test_capacity_below_the_declared_one() -> None:
     below = Limit(most=148, resource="cpus")
-    found = searched(Planted(below), 1)
+    found = searched(Planted(below))
     assert found.capacity is not None
     assert found.capacity.family.without is None
     assert (found.capacity.level, found.capacity.declared) == (148, 152)
@@ -134,8 +136,7 @@ def test_capacity_below_the_declared_one() -> None:
 
 def test_a_configured_limit_is_in_force_before() -> None:
     attempts, pool = made(Planted(JOBS), 1)
-    ends = attempts["end_time"].drop_nulls().to_list()
-    found = find_plateaus(attempts, pool._replace(limits=(JOBS,)), max(ends), min(ends))
+    found = of_log(attempts, pool._replace(limits=(JOBS,)))
     assert found.limits == ()
     assert found.own == ()
 
@@ -173,7 +174,7 @@ def test_lanl_cm5(real_logs: Path) -> None:
 def test_a_limit_that_several_users_have() -> None:
     # others exceed it, so it is none of the site
     limited = ("u00", "u01", "u02", "u03", "u04")
-    found = searched(Planted(Limit(most=5, per="user", user=limited)), 1)
+    found = searched(Planted(Limit(most=5, per="user", user=limited)))
     assert found.limits == ()
     assert {(one.entity, one.limit) for one in found.own} == {
         (name, Limit(most=5, user=(name,))) for name in limited
@@ -192,9 +193,8 @@ def test_a_capacity_in_force_also_binds_on_nodes(monkeypatch: pytest.MonkeyPatch
         return swept(*given, climbing=climbing)
 
     monkeypatch.setattr(search, "swept", record)
-    ends = attempts["end_time"].drop_nulls().to_list()
     nodes = tuple(Node(f"n{k}", (("cpus", 8),), ()) for k in range(pool.capacity // 8))
-    find_plateaus(attempts, pool._replace(nodes=nodes), max(ends), min(ends))
+    of_log(attempts, pool._replace(nodes=nodes))
     assert used[0] == ()
     assert {one[0] for one in used[1:]} == {Limit(most=40, resource="cpus")}
 

@@ -124,8 +124,9 @@ def test_each_prediction_has_simple_ones_beside_it() -> None:
     assert first["recent"] is None
 
 
-def test_every_second_submission_is_a_sample() -> None:
-    made = at_submission(scenario(records(60)), "UTC", every=2)
+def test_every_second_submission_is_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predictions, "SAMPLED", 30)
+    made = at_submission(scenario(records(60)), "UTC")
     assert made["row"].to_list() == list(range(0, 60, 2))
 
 
@@ -227,8 +228,8 @@ def test_submissions_between_two_predictions_are_searched(monkeypatch: pytest.Mo
         return rows
 
     monkeypatch.setattr(PredictionTable, "add", noted)
-    of = scenario(records(61))
-    made = at_submission(of, "UTC", every=5)
+    monkeypatch.setattr(predictions, "SAMPLED", 13)
+    made = at_submission(scenario(records(61)), "UTC")
     assert made["row"].to_list() == list(range(0, 61, 5))
     assert searched == [(job, EPOCH + 1_800 * job) for job in range(61)]
 
@@ -263,7 +264,7 @@ def test_of_a_burst_one_job_is_similar() -> None:
 def test_a_job_is_predicted_before_its_submission_as_at_it(place: int) -> None:
     """Its shape, and one that can never start, are submitted when the log ends just before it."""
     past = records()[: place + 1]
-    made = at_submission(scenario(past), "UTC", every=1).filter(pl.col("row") == place)
+    made = at_submission(scenario(past), "UTC").filter(pl.col("row") == place)
     asked = past[place] | {"state": "PENDING"}
     for name in ("start_time", "end_time"):
         del asked[name]
@@ -271,7 +272,7 @@ def test_a_job_is_predicted_before_its_submission_as_at_it(place: int) -> None:
     for shapes in ([asked, asked, huge], [huge, asked]):
         log = scenario([dict(one) for one in (*past[:place], *shapes)])
         log = replace(log, now=asked["submit_time"] - 1)
-        earlier, found = before_submission(log, "UTC", len(shapes), every=1)
+        earlier, found = before_submission(log, "UTC", len(shapes))
         assert earlier.height == place
         never = pl.col("withheld_because").eq_missing("unschedulable")
         assert found.filter(never).height == 1

@@ -28,16 +28,16 @@ def test_quantiles_as_defined(values: list[tuple[int, bool, int]], level: Fracti
 
 def table(rows: list[slow.Row]) -> PredictionTable:
     made = PredictionTable(len(rows[0].measured))
-    for job, row in enumerate(rows):
-        made.add(
-            row.made_at,
-            np.array([job]),
-            np.array([job]),
-            np.array([100]),
-            np.array([row.measured]),
-            np.array([[row.fits, row.user, row.partition]]),
-        )
+    for number, row in enumerate(rows):
+        job, labels = np.array([number]), np.array([[row.fits, row.user, row.partition]])
+        made.add(row.made_at, job, job, np.array([100]), np.array([row.measured]), labels)
     return made
+
+
+def near(made: PredictionTable, start: np.ndarray, *search: int) -> Neighbours | None:
+    """The neighbours of the last row among all others."""
+    last = made.number - 1
+    return similar.neighbours(made, last, last, NeighbourSearch(*search), start, start)
 
 
 _rows = st.lists(
@@ -57,14 +57,7 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
     last = last._replace(made_at=10**6)
     count = len(earlier)
     start = np.array([500 + k if k % 7 else NEVER for k in range(count)])
-    found = similar.neighbours(
-        table([*earlier, last]),
-        count,
-        count,
-        NeighbourSearch(window=12, known=10, per_group=1),
-        start,
-        start,
-    )
+    found = near(table([*earlier, last]), start, 12, 10, 1)
     nearest = sorted(range(count - 12, count), key=lambda k: slow.distance(earlier[k], last))
     nearest_known = [k for k in nearest if k % 7]
     if len(nearest_known) < 10:
@@ -83,19 +76,10 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
 def test_one_group_is_taken_three_times() -> None:
     made, label = PredictionTable(1), np.ones((1, 3), np.int64)
     for hour in range(20):
-        made.add(
-            hour,
-            np.array([0, 1 + hour]),
-            np.array([0, 1 + hour]),
-            np.array([9, 9]),
-            np.ones((2, 1)),
-            label.repeat(2, 0),
-        )
-    (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
-    start = np.full(51, 90)
-    found = similar.neighbours(
-        made, row, row, NeighbourSearch(100, known=99, per_group=3), start, start
-    )
+        jobs = np.array([0, 1 + hour])
+        made.add(hour, jobs, jobs, np.array([9, 9]), np.ones((2, 1)), label.repeat(2, 0))
+    made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
+    found = near(made, np.full(51, 90), 100, 99, 3)
     assert found is not None
     assert len(found.wait) == 20 + 3
 
@@ -106,11 +90,8 @@ def test_a_large_group_does_not_hide_the_others() -> None:
         jobs, measured = np.arange(count), np.full((count, 1), place)
         groups = jobs + 10 if group == 1 else np.full(count, group)
         made.add(0, jobs, groups, jobs, measured, label.repeat(count, 0))
-    (row,) = made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
-    start = np.full(3_000, 90)
-    found = similar.neighbours(
-        made, row, row, NeighbourSearch(12_000, known=60, per_group=3), start, start
-    )
+    made.add(100, np.array([50]), np.array([50]), np.array([9]), np.ones((1, 1)), label)
+    found = near(made, np.full(3_000, 90), 12_000, 60, 3)
     assert found is not None
     assert len(found.wait) == 20 + 3
 
@@ -119,20 +100,12 @@ def test_what_starts_in_the_same_second_is_not_known() -> None:
     rows = [slow.Row((1.0,), 1, 1, 1, 0)] * 12
     made = table([*rows, slow.Row((1.0,), 1, 1, 1, 60)])
     for start, is_known in ((59, True), (60, False)):
-        starts = np.full(12, start)
-        found = similar.neighbours(
-            made, 12, 12, NeighbourSearch(100, known=25, per_group=1), starts, starts
-        )
-        assert (found is not None) == is_known
+        assert (near(made, np.full(12, start), 100, 25, 1) is not None) == is_known
 
 
 def test_the_nearer_a_submission_the_more_it_counts() -> None:
     rows = [slow.Row((float(k),), 1, 1, 1, 0) for k in range(50)]
-    made = table([*rows, slow.Row((0.0,), 1, 1, 1, 60)])
-    starts = np.full(50, 50)
-    found = similar.neighbours(
-        made, 50, 50, NeighbourSearch(100, known=99, per_group=1), starts, starts
-    )
+    found = near(table([*rows, slow.Row((0.0,), 1, 1, 1, 60)]), np.full(50, 50), 100, 99, 1)
     assert found is not None
     assert found.weight.tolist() == pytest.approx([math.exp(-min(k, 30)) for k in range(50)])
 
@@ -149,18 +122,18 @@ def test_the_nearer_a_submission_the_more_it_counts() -> None:
     st.sampled_from([Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)]),
 )
 def test_the_better_of_two_estimates_is_used(
-    near: list[tuple[int, bool, int, int]], model: int, level: Fraction
+    of: list[tuple[int, bool, int, int]], model: int, level: Fraction
 ) -> None:
-    log_wait, known, weight, of_model = (np.array(column) for column in zip(*near, strict=True))
+    log_wait, known, weight, of_model = (np.array(column) for column in zip(*of, strict=True))
     waits = np.exp(log_wait.astype(float)) - 60
     found = similar.estimate(
         Neighbours(waits, known > 0, of_model.astype(float), weight / 4), float(model)
     )
-    expected = slow.estimate(near, model, level)
+    expected = slow.estimate(of, model, level)
     assert found.wait(float(level)) == pytest.approx(max(0.0, math.exp(expected) - 60))
 
 
 def test_a_wait_is_not_negative() -> None:
-    near = Neighbours(np.full(3, 700.0), np.ones(3, np.bool_), np.full(3, 5.0), np.ones(3))
-    assert similar.estimate(near, 5.0).wait(0.5) == pytest.approx(700)
-    assert similar.estimate(near, 5.0).wait(0.5, -9.9) == 0
+    of = Neighbours(np.full(3, 700.0), np.ones(3, np.bool_), np.full(3, 5.0), np.ones(3))
+    assert similar.estimate(of, 5.0).wait(0.5) == pytest.approx(700)
+    assert similar.estimate(of, 5.0).wait(0.5, -9.9) == 0

@@ -1,5 +1,6 @@
 """Chains: by definition (tests/naive/releases.py), by hand, and those of public logs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +96,18 @@ def test_as_defined(jobs: list[Job], most: int | None) -> None:
     assert after.drop("arrival_time").equals(log.drop("arrival_time"))
 
 
-def chain_of(length: int, late: int, arrives: int = 500) -> list[Job]:
-    """Jobs that take half a day, and start ``late`` s after the end of the previous one."""
-    jobs = [Job(1, "ann", 0, 0, DAY // 2, 1)]
-    for number in range(2, length + 1):
-        end = jobs[-1].end
-        assert end is not None
-        jobs.append(Job(number, "ann", end - arrives, end + late, end + late + DAY // 2, 1))
+def following(lasts: Sequence[int], late: int, arrives: int) -> list[Job]:
+    """Jobs that start ``late`` s after the end of the previous one, and arrive before it."""
+    jobs, end = [Job(1, "ann", 0, 0, lasts[0], 1)], lasts[0]
+    for number, seconds in enumerate(lasts[1:], 2):
+        jobs.append(Job(number, "ann", end - arrives, end + late, end + late + seconds, 1))
+        end += late + seconds
     return jobs
+
+
+def chain_of(length: int, late: int, arrives: int = 500) -> list[Job]:
+    """Jobs that take half a day each."""
+    return following([DAY // 2] * length, late, arrives)
 
 
 def test_the_own_end_after_which_a_job_starts() -> None:

@@ -13,7 +13,7 @@ from audit.scenario.releases.triggered import OwnTriggered, find_triggered, trig
 from tests.examples import examples
 from tests.naive import releases as naive
 from tests.naive.releases import DAY, Job
-from tests.scenario.releases.test_chains import ALL, attempts
+from tests.scenario.releases.test_chains import ALL, attempts, following
 
 CAPACITY = 4
 
@@ -109,21 +109,15 @@ def test_joint_releases_by_hand(jobs: list[Job], found: int) -> None:
     assert len(find_releases(of(jobs))) == found
 
 
-def alternating(days: int, after: int) -> list[Job]:
-    """A job of ann each hour, which starts some time after the end of the one before."""
-    jobs = [Job(1, "ann", 0, 0, 3_000, 1)]
-    for number in range(2, days * 24):
-        end = jobs[-1].end
-        assert end is not None
-        jobs.append(Job(number, "ann", max(end - 2_900, 0), end + after, end + after + 3_000, 1))
-    return jobs
+def alternating(after: int) -> list[Job]:
+    """A job of ann each hour of 3 days, which starts some time after the end of the one before."""
+    return following([3_000] * 71, after, 2_900)
 
 
-@pytest.mark.parametrize(("days", "after", "accepted"), [(3, 60, False), (3, 121, False)])
-def test_regular_ends_trigger_nothing(days: int, after: int, accepted: bool) -> None:
+@pytest.mark.parametrize("after", [60, 121])
+def test_regular_ends_trigger_nothing(after: int) -> None:
     # ends at other times would hit as often
-    made = find_triggered(of(alternating(days, after)))
-    assert [one.accepted for one in made] == [accepted]
+    assert [one.accepted for one in find_triggered(of(alternating(after)))] == [False]
 
 
 def test_a_job_that_ends_as_it_starts_does_not_trigger_itself() -> None:
@@ -144,7 +138,7 @@ def test_the_end_of_a_job_is_never_an_own_end_before_its_start() -> None:
 
 
 def test_a_job_of_unknown_size_has_no_room() -> None:
-    log = attempts(alternating(3, 60))
+    log = attempts(alternating(60))
     [found] = find_triggered(user_jobs(log, ALL, 1_000 * DAY))
     assert found.jobs == 70
     unknown = log.with_columns(size=pl.lit(None, pl.Int64))
@@ -152,12 +146,8 @@ def test_a_job_of_unknown_size_has_no_room() -> None:
 
 
 def test_irregular_ends_trigger_starts() -> None:
-    lasts = [3_000 + 977 * (k * k % 13) for k in range(60)]
-    jobs = [Job(1, "ann", 0, 0, 3_000, 1)]
-    for number, seconds in enumerate(lasts, 2):
-        end = jobs[-1].end
-        assert end is not None
-        jobs.append(Job(number, "ann", end - 2_900, end + 60, end + 60 + seconds, 1))
+    lasts = [3_000, *(3_000 + 977 * (k * k % 13) for k in range(60))]
+    jobs = following(lasts, 60, 2_900)
     others = [Job(900 + k, "bob", 0, 0, 100 * DAY, 1) for k in range(2)]
     [found] = [one for one in find_triggered(of([*jobs, *others])) if one.accepted]
     assert (found.user, found.jobs, found.share) == ("ann", 60, 1.0)
@@ -167,31 +157,25 @@ def test_irregular_ends_trigger_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "shifted", "most"), [(0.6, 0.24, True), (0.59, 0.1, False), (0.6, 0.25, False)]
-)
-def test_whether_most_jobs_start_after_own_ends(share: float, shifted: float, most: bool) -> None:
-    found = OwnTriggered("ann", 20, share, shifted, 1.0, np.zeros(0, np.int64))
-    assert (found.most, found.accepted) == (most, False)
-
-
-@pytest.mark.parametrize(
-    ("share", "shifted", "expected", "accepted"),
+    ("share", "shifted", "expected", "accepted", "most"),
     [
-        (0.6, 0.1, 0.3, True),
-        (0.59, 0.1, 0.3, False),
-        (0.998, 0.11, 0.504, True),  # a throttled array: twice the share cannot be reached
-        (0.81, 0.1, 0.5, True),
-        (0.79, 0.1, 0.5, False),
-        (1.0, 0.41, 0.5, False),
-        (1.0, 0.1, 1.0, False),
-        (0.49, 0.1, 0.1, False),
+        (0.6, 0.1, 0.3, True, True),
+        (0.59, 0.1, 0.3, False, False),
+        (0.998, 0.11, 0.504, True, True),  # a throttled array: twice the share cannot be reached
+        (0.81, 0.1, 0.5, True, True),
+        (0.79, 0.1, 0.5, False, True),
+        (1.0, 0.41, 0.5, False, False),
+        (1.0, 0.1, 1.0, False, True),
+        (0.49, 0.1, 0.1, False, False),
+        (0.6, 0.24, 1.0, False, True),
+        (0.6, 0.25, 1.0, False, False),
     ],
 )
-def test_which_starts_own_ends_trigger(
-    share: float, shifted: float, expected: float, accepted: bool
+def test_which_starts_own_ends_trigger_and_whether_most_follow_them(
+    share: float, shifted: float, expected: float, accepted: bool, most: bool
 ) -> None:
     found = OwnTriggered("ann", 20, share, shifted, expected, np.zeros(0, np.int64))
-    assert found.accepted == accepted
+    assert (found.accepted, found.most) == (accepted, most)
 
 
 def test_a_begin_time() -> None:

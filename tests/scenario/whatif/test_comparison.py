@@ -269,14 +269,16 @@ def test_played_is_the_simulated_schedule_with_its_own_fair_starts(
         assert found.filter(pl.col("fst_strict").is_not_null()).select(columns).equals(both)
 
 
+def of_two_partitions(today: Scenario) -> Scenario:
+    """With Ann's in the partition long, and all others in short."""
+    partition = pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
+    return today.but(attempts=today.attempts.with_columns(partition=partition))
+
+
 def limited(most: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Three of one partition and one of another, all of 1 CPU, at once; a later one of another."""
     rows = [(0, 0, 10, 1, "ann"), (0, 0, 10, 1, "ann"), (0, 0, 10, 1, "ann"), (1, 1, 6, 1, "bob")]
-    today = scenario(*rows)
-    attempts = today.attempts.with_columns(
-        partition=pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
-    )
-    today = today.but(attempts=attempts)
+    today = of_two_partitions(scenario(*rows))
     after = changed(today, ScenarioChange(limits=limits([f"long={most}"])))
     return played(today), played(after)
 
@@ -318,9 +320,8 @@ def test_a_partition_s_limit_is_never_exceeded(
 
 def test_a_walltime_limit_by_hand() -> None:
     # ann's first is cut from 10 to 4, so who waits for all 4 starts 6 earlier; she asks for 4
-    today = scenario((0, 0, 10, 2, "ann"), (1, 10, 12, 4, "bob"), (2, 2, 5, 1, "cid"))
-    long = pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
-    today = today.but(attempts=today.attempts.with_columns(partition=long))
+    lives = (0, 0, 10, 2, "ann"), (1, 10, 12, 4, "bob"), (2, 2, 5, 1, "cid")
+    today = of_two_partitions(scenario(*lives))
     after = changed(today, ScenarioChange(walltime_limits={"long": 4}))
     assert after.attempts["walltime_s"].to_list() == [4, 2, 3]
     assert starts(played(today)) == [0, 10, 2]

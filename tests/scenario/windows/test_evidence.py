@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.kernels.closed_hours import Side
 from audit.metrics.closed_hours import DAY_S
 from audit.scenario.windows import evidence
 from audit.scenario.windows.evidence import Units
@@ -25,8 +26,8 @@ def units(found: list[tuple[int, int, bool]]) -> Units:
     events = evidence.UnitEvents(
         np.sort([*numbers, *(number + 1 for number in numbers)]), users, bits
     )
-    side = np.arange(2 * len(found), dtype=np.uint8) % 2
-    mine, others = events.units(side, (0, 1))
+    side = np.resize(np.array([Side.INSIDE, Side.OUTSIDE], np.uint8), 2 * len(found))
+    mine, others = events.units(side)
     assert all(map(np.array_equal, mine, others))
     return mine
 

@@ -9,7 +9,7 @@ import pytest
 
 from audit.metrics.attempts.opportunities import opportunities
 from audit.metrics.waits import opportunities as in_waits
-from audit.model import Pool, Window
+from audit.model import Window
 from audit.rules import WEEK
 from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import compared_starts
@@ -27,13 +27,16 @@ def over_midnight(days: Iterable[int], begin: int, end: int) -> tuple[int, ...]:
     return tuple(sorted(hours))
 
 
-def planted(kind: str) -> Scenario:
-    log, pool = made(SITES[kind], 0)
+def site_of(planted: Planted, seed: int = 0) -> Scenario:
+    log, pool = made(planted, seed)
     return Scenario(log, pool, int(log["end_time"].to_numpy().max()))
 
 
+BY_WALLTIME = SITES["window by walltime"]
+
+
 def test_agreement_rises_with_a_true_window_and_falls_with_a_false_one() -> None:
-    site = planted("window by walltime")
+    site = site_of(BY_WALLTIME)
     compared = compared_starts(site, candidates(site))
     true, false = LONG, Window(hours=NIGHT, size_above=8)
     assert compared.best is not None
@@ -47,7 +50,7 @@ def test_a_window_that_lowers_the_agreement_is_not_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "_falls", lambda compared, pool: True)
-    found = find_windows(planted("window by walltime"))
+    found = find_windows(site_of(BY_WALLTIME))
     assert found.accepted == ()
     [first, *_] = found.failed
     assert (first.window.hours, first.window.walltime_above_s) == (OFFICE, 4 * 3_600)
@@ -55,21 +58,19 @@ def test_a_window_that_lowers_the_agreement_is_not_accepted(
 
 
 def test_the_evidence_of_a_window() -> None:
-    found = find_windows(planted("window by walltime"))
+    found = find_windows(site_of(BY_WALLTIME))
     [one] = found.accepted
     assert found.pool.windows == (one.window,) == (LONG,)
     assert (one.found.breaks, one.found.fails) == (0, "")
     assert one.found.bound < 0.1 * one.found.by_chance
-    assert 0 < one.seconds < found_waiting(found.pool)
+    assert 0 < one.seconds < int(site_of(BY_WALLTIME).attempts["wait_s"].sum())
     assert len(found.failed) <= search.MOST_FAILED
 
 
 def test_a_window_that_begins_late_is_still_in_force() -> None:
     """The log ends on a Sunday, its last occasion is on a Friday."""
     planted = half(LONG, 21, 56)
-    log, pool = made(Planted(planted, days=55), 0)
-    now = int(log["end_time"].to_numpy().max())
-    [one] = find_windows(Scenario(log, pool, now)).accepted
+    [one] = find_windows(site_of(Planted(planted, days=55))).accepted
     assert one.window == planted.but(valid_to=None)
 
 
@@ -83,16 +84,14 @@ def test_a_window_that_begins_late_is_still_in_force() -> None:
     ],
 )
 def test_windows_over_midnight_and_of_single_days(rule: Window) -> None:
-    log, pool = made(Planted(rule, days=84), 0)
-    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
+    found = find_windows(site_of(Planted(rule, days=84)))
     assert [one.window for one in found.accepted] == [rule]
 
 
 def test_evenings_do_not_add_days_to_hours_of_the_day() -> None:
     friday = tuple(range(4 * 24 + 8, 4 * 24 + 14))
     rule = Window(hours=(*OFFICE[:-9], *friday), walltime_above_s=4 * 3_600)
-    log, pool = made(Planted(rule), 1)
-    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
+    found = find_windows(site_of(Planted(rule), 1))
     assert found.accepted
     assert {hour for one in found.accepted for hour in one.window.hours} <= {*rule.hours}
 
@@ -109,12 +108,12 @@ def test_hours_that_the_table_leaves_out_are_tried(monkeypatch: pytest.MonkeyPat
         ][:1]
 
     monkeypatch.setattr(hours, "candidates", shorter)
-    [one] = find_windows(planted("window by walltime")).accepted
+    [one] = find_windows(site_of(BY_WALLTIME)).accepted
     assert one.window == LONG
 
 
 def test_windows_of_the_same_hours_have_their_own_units() -> None:
-    site = planted("window by walltime")
+    site = site_of(BY_WALLTIME)
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
     seen = observed.Seen(ObservedJobs(site.attempts), found, site.pool.zone)
@@ -122,15 +121,10 @@ def test_windows_of_the_same_hours_have_their_own_units() -> None:
     alike = [one._replace(rule=rule) for rule, one in rules.items()]
     assert len(alike) > 3
     for one, both in zip(alike, hours.units_of_alike(seen, alike), strict=True):
-        for found_units, expected in zip(both, one.units(seen), strict=True):
+        [alone] = hours.units_of_alike(seen, [one])
+        for found_units, expected in zip(both, alone, strict=True):
             assert len(expected.day)
             assert all(map(np.array_equal, found_units, expected))
-
-
-def found_waiting(pool: Pool) -> int:
-    log, _ = made(SITES["window by walltime"], 0)
-    assert pool.windows
-    return int(log["wait_s"].sum())
 
 
 @pytest.mark.parametrize(
@@ -141,13 +135,13 @@ def found_waiting(pool: Pool) -> int:
     ],
 )
 def test_logs_that_are_not_searched(days: int, jobs: int, why: str) -> None:
-    log, pool = made(Planted(days=days, a_day=jobs), 0)
-    found = find_windows(Scenario(log, pool, int(log["end_time"].to_numpy().max())))
-    assert (found.pool, found.accepted, found.skipped) == (pool, (), why)
+    site = site_of(Planted(days=days, a_day=jobs))
+    found = find_windows(site)
+    assert (found.pool, found.accepted, found.skipped) == (site.pool, (), why)
 
 
 def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = planted("window by walltime")
+    site = site_of(BY_WALLTIME)
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
     monkeypatch.setattr(in_waits, "MOST_ROOM", len(found.free) - 1)
@@ -157,7 +151,7 @@ def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatc
 def test_a_log_whose_starts_have_no_numbers_is_not_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site = planted("window by walltime")
+    site = site_of(BY_WALLTIME)
     monkeypatch.setattr(observed, "MOST_BITS", 20)
     found = find_windows(site)
     assert found.skipped == "it has too many jobs, users and days to number starts"

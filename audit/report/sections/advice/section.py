@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.metrics.attempts.fidelity import KNOWN
+from audit.metrics.attempts.fidelity import KNOWN, short_of_known
 from audit.metrics.verdict import Word
 from audit.report import part, wording
 from audit.report.figures import Figure, records
@@ -146,7 +146,7 @@ def nothing(advised: Advised) -> str:
     if advised.untested == "not_agreeing":
         known = "how far the replayed policy agrees with the observed starts is not known"
         if advised.agreement is not None:
-            agreement = wording.percent(min(advised.agreement, KNOWN - 0.001))  # not "65.0 %"
+            agreement = wording.percent(short_of_known(advised.agreement, 0.001))
             known = f"the replayed policy agrees with {agreement} of the observed starts"
         return f"No change was tested: {known}, and {wording.percent(KNOWN)} are required."
     if advised.untested or not advised.tried:
@@ -233,8 +233,8 @@ def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence
     elif facts.part:
         last = say(phrases.UNTESTED_PART)
     elif not usable:
-        below = min(facts.agreement, USABLE - 0.01)  # not "65 %"
-        share = Slot(amounts.short_share(below), "agreement of the replay")
+        below = amounts.short_share(short_of_known(facts.agreement))
+        share = Slot(below, "agreement of the replay")
         last = say(phrases.UNTESTED, share=share)
     elif facts.untested or not (facts.changes or facts.tried):
         last = say(phrases.WHY_UNTESTED.get(facts.untested, phrases.NONE_TESTED))

@@ -1,17 +1,20 @@
-"""Room where nodes are known: by definition (tests/naive/releases.py), and by hand."""
+"""Room where nodes are known, and what limits forbid: by definition (tests/naive), and by hand."""
+
+from datetime import date
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.model import Absence, Node, Pool
+from audit.model import Absence, Limit, Node, Pool
 from audit.scenario.releases.chains import accepted_chains, chain_holds, find_chains
 from audit.scenario.releases.joint import find_releases
 from audit.scenario.releases.queue import user_jobs
 from tests.examples import examples
 from tests.naive import releases as naive
 from tests.naive.releases import DAY, Job, Machine
-from tests.scenario.releases.test_chains import ALL, attempts, chain_of, logs
+from tests.scenario.releases.test_chains import ALL, attempts, chain_of, found, logs, pool_with
 from tests.scenario.releases.test_joint import bursts, held
 
 MACHINES = {"n1": Machine(2, "a"), "n2": Machine(1, "b"), "n3": Machine(1, "ab")}
@@ -85,7 +88,7 @@ def test_what_fits_on_a_node_as_defined(log: tuple[list[Job], dict[str, Machine]
     ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
     for at in sorted({t + 1 for job in jobs for t in (job.arrival, job.start or 0)}):
         exact = [naive.room(jobs, machines, job, at, single=True) for job in ordered]
-        assert of.fits(every, np.full(len(every), at)).tolist() == exact
+        assert of.room.fits(every, np.full(len(every), at)).tolist() == exact
 
 
 @settings(max_examples=examples(60))
@@ -146,3 +149,42 @@ def test_jobs_that_start_together_when_their_node_is_back_were_not_held() -> Non
         for of in (one, away)
     ]
     assert found == [1, 0]
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=examples(60))
+@given(logs(), st.integers(1, 4))
+def test_forbidden_as_defined(jobs: list[Job], most: int) -> None:
+    of = user_jobs(attempts(jobs), pool_with(most), 100 * DAY)
+    ordered = sorted(jobs, key=lambda job: (job.arrival, job.number))
+    every = np.arange(len(ordered))
+    edges = {t for job in jobs for t in (job.start, job.end) if t is not None}
+    for at in sorted(t + more for t in edges for more in (0, 1)):
+        exact = [naive.forbidden(jobs, most, job, at) for job in ordered]
+        assert of.limits.forbid(every, np.full(len(every), at)).tolist() == exact
+
+
+def test_what_a_limit_forbids_is_no_chain() -> None:
+    """A limit of 1 CPU allows one of these jobs at a time, a limit of 2 CPUs two."""
+    jobs = chain_of(11, 0)
+    assert [len(one.held) for one in found(jobs, 2)] == [10]
+    assert found(jobs, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "chains"),
+    [
+        (Limit(most=1, partition=("p",)), 0),
+        (Limit(most=1, partition=("q",)), 1),
+        (Limit(most=1, per="account"), 1),  # their account is not known
+        (Limit(most=1, user=("ann",), valid_from=date(1970, 2, 1)), 1),
+        (Limit(most=1, user=("ann",), valid_to=date(1970, 2, 1)), 0),
+        (Limit(most=1, user=("ann",), remaining=True, resource="cpus"), 1),  # not examined
+    ],
+)
+def test_limits_that_forbid_the_next_job(limit: Limit, chains: int) -> None:
+    jobs = [job._replace(partition="p") for job in chain_of(11, 0)]
+    made = find_chains(user_jobs(attempts(jobs), ALL._replace(limits=(limit,)), 100 * DAY))
+    assert len(made) == chains

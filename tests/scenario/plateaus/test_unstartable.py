@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.account import first_end
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Pool, Resource
-from audit.scenario.releases.unstartable import unstartable
+from audit.scenario.plateaus.sweeping import unstartable
 from tests.examples import examples
 from tests.kernels.plateaus.test_sweep import ALL, BEGIN, CAPACITY, LIMITS, attempts, logs
 from tests.metrics.attempts.test_real_logs import described
