@@ -17,7 +17,8 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
         return None
     if len({size for size, _ in points}) < 2:
         return None
-    return float(np.polyfit(*np.log(points).T, 1)[0])
+    sizes, costs = np.log(points).T
+    return float(np.polyfit(sizes, costs, 1)[0])
 
 
 class Growth(NamedTuple):

@@ -162,8 +162,12 @@ LIMIT = "limit of 2 running jobs per user from 2026-01-05"
 )
 def test_what_a_limit_leaves_of_the_whole_machine(limit: Limit | Hours, whole: str) -> None:
     of = {"limits": (limit,)} if isinstance(limit, Limit) else {"windows": (limit,)}
-    (row,) = rules_of(Pool("main", Resource.cpus, 2_000, **of), ()).to_dicts()
-    assert named_rule(row).whole == whole
+    pool = Pool("main", Resource.cpus, 2_000, **of)
+    (configured,) = rules_of(pool, ()).to_dicts()
+    evidence = {"rule": configured["rule"], "starts": 40, "breaks": 1, "stops": 30}
+    (inferred,) = rules_of(pool, [evidence]).to_dicts()
+    assert named_rule(inferred).whole == whole
+    assert named_rule(configured).whole == ""
 
 
 def test_inferred_rules_have_evidence() -> None:

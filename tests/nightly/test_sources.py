@@ -97,7 +97,12 @@ def test_a_folder_that_cannot_be_entered_is_listed(
 def test_each_folder_is_examined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "logs" / "2026" / "03").mkdir(parents=True)
     examined: list[str] = []
-    monkeypatch.setattr(os, "access", lambda path, _: examined.append(Path(path).name) or True)
+
+    def may_enter(path: str, _: int) -> bool:
+        examined.append(Path(path).name)
+        return True
+
+    monkeypatch.setattr(os, "access", may_enter)
     origin = config.SourceConfig.model_validate({"files": "logs/**/*.log"})
     assert sources.files(origin, tmp_path) == []
     assert examined == ["logs", "2026", "03"]

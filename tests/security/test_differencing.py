@@ -148,7 +148,8 @@ def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
     found = {}
     for of in made:
         wish = Subscription(whole=False, owners=(of.who,))
-        letter = mails.compose(contents, stands, settings.mail.subject, wish, [of])
+        about = (contents, stands, settings.mail.subject, wish, [of])
+        letter = mails.compose(*about, enclosed=mails.Enclosed())
         mail = mails.message(
             letter, mails.Envelope("a@example.org", "b@example.org", "<1@example.org>", NOW)
         )
@@ -251,7 +252,7 @@ def sets_of_jobs(nights: list[Night]) -> tuple[set[frozenset[Job]], set[frozense
 def test_all_pages_of_a_night_have_the_same_figures_over_all_users(nights: list[Night]) -> None:
     for night in nights:
         said = {
-            re.search(r"all jobs in closed weeks waited ([\d.]+ \w+)", page)
+            re.search(r"all jobs waited ([\d.]+ \w+) in the average week", page)
             for page in night.pages.values()
         }
         assert len({found and found[0] for found in said}) == 1

@@ -173,7 +173,7 @@ def test_the_command(
         return "the plan"
 
     def conduct(
-        session: Session, key: str, target: studies.StudyTarget, plan: str, _: object
+        session: Session, key: str, target: studies.StudyTarget, plan: str, **_: object
     ) -> list[Path]:
         request = session.request
         asked.extend([key, plan, request.logs, request.pool_size, request.zone, target.threads])

@@ -59,7 +59,9 @@ def test_whatif_writes_a_page_tables_and_a_database(
     out = tmp_path / "out"
     assert run("whatif", full, "--capacity", "+4", "--out", out) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[0] == str(out / "whatif.html")
+    result, page_file, *_ = said.splitlines()
+    assert "The mean wait goes from 4.9 min to 0 min" in result
+    assert page_file == str(out / "whatif.html")
     page = (out / "whatif.html").read_text(encoding="utf-8")
     assert "What if: add 4 CPUs" in page
     assert "fcfs-easy" in page

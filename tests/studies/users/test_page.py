@@ -54,7 +54,7 @@ def test_charts_leave_out_what_is_far_off() -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, made = write(tmp_path / "my.swf", busy(40)), tmp_path / "made"
     assert run("experiment", "users", log, "--out", made) == 0
-    listed = capsys.readouterr().out.split()
+    _, *listed = capsys.readouterr().out.splitlines()
     assert (listed[0], listed[-1]) == (str(made / "users.html"), str(made / "users.duckdb"))
     page = (made / "users.html").read_text("utf-8")
     assert "TS has a lower wait than all others" in page

@@ -124,8 +124,15 @@ def test_a_rule_that_holds_jobs_only_while_the_machine_is_full_raises_no_questio
 def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine(
     source: str, question: str
 ) -> None:
-    row = {"name": "limit of 1,256 CPUs", "kind": "limit", "scope": None, "per": None}
-    row |= {"level": 1_256, "unit": "cpus", "source": source}
+    row = {
+        "name": "limit of 1,256 CPUs",
+        "kind": "limit",
+        "scope": None,
+        "per": None,
+        "level": 1_256,
+        "unit": "cpus",
+        "source": source,
+    }
     rule = shown.named_rule(row)._replace(waiting_s=90.0, free_s=60.0)
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
     assert to_try(over)[0].plain == f"To ask: {question}"

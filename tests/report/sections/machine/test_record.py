@@ -163,7 +163,7 @@ def test_bursts_as_defined(con: Connection, jobs: list[Job]) -> None:
                 slow.append((-work_s, run[0].arrival, user, run[-1].arrival))
     found = shown(con, jobs).bursts
     assert found == tuple(
-        Burst(*(day_of(at, zone(ZONE)).isoformat() for at in (first, last)), user)
+        Burst(day_of(first, zone(ZONE)).isoformat(), day_of(last, zone(ZONE)).isoformat(), user)
         for _, first, user, last in sorted(slow)
     )
 
