@@ -105,8 +105,8 @@ def find_windows(
         best = _Choice(observed, found, compared, failed).best()
         if best is None:
             break
-        accepted.append(best)
-        compared = compared.under(best.on(compared.scenario.pool))
+        window, compared = best
+        accepted.append(window)
     del found  # as large as the log
     kept = {(one.window, one.zone) for one in accepted}
     worst = sorted(
@@ -117,10 +117,10 @@ def find_windows(
     return FoundWindows(compared.scenario.pool, tuple(accepted), most, compared=as_table(compared))
 
 
-def _falls(compared: ComparedStarts, pool: Pool) -> bool:
-    """Return whether the best agreement is lower under the rules of ``pool``: condition (c)."""
-    best = compared.best
-    return best is not None and not compared.under(pool).reaches(best)
+def _agreeing(compared: ComparedStarts, pool: Pool) -> ComparedStarts | None:
+    """Return the starts under ``pool``; None: the best agreement is lower there (condition (c))."""
+    under, best = compared.under(pool), compared.best
+    return under if best is None or under.reaches(best) else None
 
 
 class _Standing(NamedTuple):
@@ -164,25 +164,25 @@ class _Choice:
         """Of those that were judged with others; None: not plausible."""
         self.failed = failed
 
-    def best(self) -> InferredWindow | None:
-        """Return the window that books most of those that pass all conditions."""
+    def best(self) -> tuple[InferredWindow, ComparedStarts] | None:
+        """Return the window that books most of those that pass all conditions, and the starts."""
         zones = [self.pool.zone]
         if not self.pool.windows:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
         for zone in zones:
             seen = Seen(self.observed, self.found, zone)
             self._add(seen, hours.candidates(seen))
-        best: InferredWindow | None = None
+        best: tuple[InferredWindow, ComparedStarts] | None = None
         while self.queue and -self.queue[0][0] > self.least:
             _, _, one = heapq.heappop(self.queue)
             if one.window is None:
                 self._judge(one)
             elif not one.sliced:
                 self._slice(one, one.window)
-            elif _falls(self.compared, one.window.on(self.pool)):
+            elif (under := _agreeing(self.compared, one.window.on(self.pool))) is None:
                 self._fail(one, one.window, DISAGREES)
             else:
-                best, self.least = one.window, one.window.seconds
+                best, self.least = (one.window, under), one.window.seconds
                 self._add(one.seen, hours.wider(one.seen, one.candidate))
         return best
 

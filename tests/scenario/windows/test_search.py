@@ -40,16 +40,17 @@ def test_agreement_rises_with_a_true_window_and_falls_with_a_false_one() -> None
     compared = compared_starts(site, candidates(site))
     true, false = LONG, Window(hours=NIGHT, size_above=8)
     assert compared.best is not None
-    assert not search._falls(compared, site.pool._replace(windows=(true,)))
-    assert search._falls(compared, site.pool._replace(windows=(false,)))
+    assert search._agreeing(compared, site.pool._replace(windows=(true,))) is not None
+    assert search._agreeing(compared, site.pool._replace(windows=(false,))) is None
     both = site.pool._replace(windows=(false, true))
-    assert not search._falls(compared.under(site.pool._replace(windows=(false,))), both)
+    under_false = compared.under(site.pool._replace(windows=(false,)))
+    assert search._agreeing(under_false, both) is not None
 
 
 def test_a_window_that_lowers_the_agreement_is_not_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "_falls", lambda compared, pool: True)
+    monkeypatch.setattr(search, "_agreeing", lambda compared, pool: None)
     found = find_windows(site_of(BY_WALLTIME))
     assert found.accepted == ()
     [first, *_] = found.failed
