@@ -190,6 +190,14 @@ def test_a_class_has_a_name_of_its_own() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert {name: count for name, count in names.items() if count > 1} == {}
+    of_kernels = {
+        name
+        for path in sources()
+        if path.suffix in {".pyx", ".pxd", ".pxi"}
+        for name in re.findall(r"^cdef (?:class|(?:packed )?struct) (\w+)", path.read_text(), re.M)
+    }
+    # the pool that is simulated has the capacity and the rules of the pool
+    assert of_kernels & names.keys() == {"Pool"}
 
 
 def test_scripts_in_strings_import_what_exists() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 
 @final
 class PossibleStarts:
@@ -28,10 +28,10 @@ class EventNumbers:
     def __init__(self, user: Ints, users: int, bits: int) -> None: ...
 
 def forbidden_starts(
-    at: PossibleStarts, window: ClosedHours, inside: Table, outside: Table
+    at: PossibleStarts, window: ClosedHours, inside: GrowingTable, outside: GrowingTable
 ) -> None: ...
 def forbidden_events(
-    at: PossibleStarts, window: ClosedHours, numbers: EventNumbers, out: Table
+    at: PossibleStarts, window: ClosedHours, numbers: EventNumbers, out: GrowingTable
 ) -> None: ...
 def forbidden_seconds(at: PossibleStarts, window: ClosedHours, first: int, out: Ints) -> None: ...
 def add_to_table(

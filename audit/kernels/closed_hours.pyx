@@ -10,7 +10,7 @@ from libc.stdint cimport INT64_MAX as NEVER, int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
 
-from audit.kernels.growing cimport Table, add_row
+from audit.kernels.growing cimport GrowingTable, add_row
 from audit.kernels.sweeps cimport first_above
 
 
@@ -69,7 +69,7 @@ cdef class ClosedHours:
     cdef const uint8_t[::1] side  # [attempts], whether each counts: a Side
 
 
-cdef packed struct Forbidden:
+cdef packed struct ForbiddenStart:
     # A start that a window forbids.
     int64_t at  # s on the clock
     int32_t job
@@ -121,8 +121,8 @@ cdef class EventNumbers:
 
 
 def forbidden_starts(
-    PossibleStarts at not None, ClosedHours window not None, Table inside not None,
-    Table outside not None
+    PossibleStarts at not None, ClosedHours window not None, GrowingTable inside not None,
+    GrowingTable outside not None
 ):
     """Add the starts that a window forbids or would forbid: all observed ones, and possible ones.
 
@@ -131,7 +131,7 @@ def forbidden_starts(
     Args:
         at: the starts, and the spans in which attempts could start.
         window: the window.
-        inside: rows (``Forbidden``) are added for the attempts of its class,
+        inside: rows (``ForbiddenStart``) are added for the attempts of its class,
         outside: and for its neighbours.
     """
     add_starts(at, window, True, None, inside, outside)
@@ -139,7 +139,7 @@ def forbidden_starts(
 
 def forbidden_events(
     PossibleStarts at not None, ClosedHours window not None, EventNumbers numbers not None,
-    Table out not None
+    GrowingTable out not None
 ):
     """Add the starts that a window forbids or would forbid, to its class and its neighbours.
 
@@ -156,8 +156,8 @@ def forbidden_events(
 
 
 cdef int add_starts(
-    PossibleStarts at, ClosedHours window, bint by_hour, EventNumbers numbers, Table inside,
-    Table outside
+    PossibleStarts at, ClosedHours window, bint by_hour, EventNumbers numbers, GrowingTable inside,
+    GrowingTable outside
 ) except -1:
     cdef int64_t[::1] last = np.full(len(at.reach), NEVER, np.int64)  # hour
     cdef OffsetSpan clock = OffsetSpan(0, NEVER, NEVER)
@@ -189,12 +189,13 @@ cdef int add_starts(
 
 
 cdef inline void keep_start(
-    ClosedHours window, EventNumbers numbers, Table inside, Table outside, int64_t at, int32_t job,
+    ClosedHours window, EventNumbers numbers, GrowingTable inside, GrowingTable outside,
+    int64_t at, int32_t job,
     bint broken
 ) noexcept nogil:
     """Add a start; as a number, if there are ``numbers``."""
     cdef int64_t* row
-    cdef Forbidden* place
+    cdef ForbiddenStart* place
     cdef int64_t day
     if window.side[job] == INSIDE:
         row = add_row(inside)
@@ -203,7 +204,7 @@ cdef inline void keep_start(
     if row == NULL:
         return
     if numbers is None:
-        place = <Forbidden*> row
+        place = <ForbiddenStart*> row
         place.at, place.job, place.broken = at, job, broken
     else:
         day = <int64_t>(<uint64_t>(hour_of(at) + HOURS_BEFORE) / 24) - HOURS_BEFORE / 24

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 
 @cython.final
-cdef class Table:
+cdef class GrowingTable:
     cdef int64_t* held
     cdef Py_ssize_t width
     cdef Py_ssize_t count
@@ -13,4 +13,4 @@ cdef class Table:
     cdef Py_ssize_t most
 
 
-cdef int64_t* add_row(Table table) noexcept nogil
+cdef int64_t* add_row(GrowingTable table) noexcept nogil

@@ -3,6 +3,6 @@ from typing import final
 from audit.array_types import Ints
 
 @final
-class Table:
+class GrowingTable:
     def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> Ints: ...

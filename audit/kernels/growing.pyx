@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 
 
 @cython.final
-cdef class Table:
+cdef class GrowingTable:
     """Rows of ``width`` numbers; at most ``most`` are kept."""
 
     def __cinit__(self, Py_ssize_t width, Py_ssize_t most = NEVER):
@@ -37,7 +37,7 @@ cdef class Table:
         return np.asarray(made)
 
 
-cdef int64_t* add_row(Table table) noexcept nogil:
+cdef int64_t* add_row(GrowingTable table) noexcept nogil:
     """Return a new row to be filled; NULL: enough are kept, or there is no memory."""
     cdef int64_t* held
     if table.count == table.most or table.places < 0:

@@ -8,7 +8,7 @@ for each of its limits. An attempt that one limit forbids takes nothing of the o
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
 
-from audit.kernels.growing cimport Table, add_row
+from audit.kernels.growing cimport GrowingTable, add_row
 
 
 cdef enum:
@@ -97,7 +97,7 @@ def forbidden_spans(
     LimitState state
 ):
     """Return spans in which limits forbid attempts, [k, 3]: attempt, first and last second."""
-    spans = Table(3)
+    spans = GrowingTable(3)
     cdef Py_ssize_t k = 0, total = events.time.shape[0], active = 0, dirty, d
     cdef int64_t now, i, u
     with nogil:
@@ -208,7 +208,7 @@ cdef Py_ssize_t _join(
 
 cdef Py_ssize_t _leave(
     int64_t i, int64_t now, int64_t u, Py_ssize_t active, LimitedAttempts attempts,
-    LimitedClasses classes, LimitsInForce limits, LimitState state, Table spans
+    LimitedClasses classes, LimitsInForce limits, LimitState state, GrowingTable spans
 ) noexcept nogil:
     """Remove an attempt from its class; return the number of active users."""
     cdef int64_t g = attempts.group[i], before = state.beside[0, i], after = state.beside[1, i]
@@ -238,7 +238,7 @@ cdef Py_ssize_t _leave(
     return active - 1
 
 
-cdef void _note(int64_t i, int64_t now, LimitState state, Table spans) noexcept nogil:
+cdef void _note(int64_t i, int64_t now, LimitState state, GrowingTable spans) noexcept nogil:
     """Note the span in which an attempt was forbidden, which ends before ``now``."""
     cdef int64_t* row
     if state.since[i] < now:
@@ -250,7 +250,7 @@ cdef void _note(int64_t i, int64_t now, LimitState state, Table spans) noexcept 
 
 cdef void _look(
     int64_t u, int64_t now, LimitedAttempts attempts, LimitedClasses classes, LimitsInForce limits,
-    LimitState state, Table spans
+    LimitState state, GrowingTable spans
 ) noexcept nogil:
     """Find the attempts of a user that limits forbid from ``now`` on."""
     cdef int64_t q, c, l, g
@@ -301,7 +301,7 @@ cdef int64_t _next(int64_t u, LimitedClasses classes, LimitState state) noexcept
 
 cdef void _decide(
     int64_t g, int64_t now, LimitedAttempts attempts, LimitedClasses classes,
-    LimitsInForce limits, LimitState state, Table spans
+    LimitsInForce limits, LimitState state, GrowingTable spans
 ) noexcept nogil:
     """Let the next attempt of a class take what is left of its limits, if all allow it."""
     cdef int64_t i = state.walk[0, g], e, q

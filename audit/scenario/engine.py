@@ -292,7 +292,7 @@ def kernel_jobs(
             remaining=limits.remaining,
             edges=kernels.Edges(**limits.edges._asdict()),
         ),
-        preemption=kernels.Preemption(
+        preemption=kernels.PreemptionBits(
             **((work.preemptible if preempts else None) or _NONE_GIVES_WAY)._asdict()
         ),
     )

@@ -40,12 +40,12 @@ class Machines(NamedTuple):
     change: Ints  # 1: unavailable, −1: available
 
     @property
-    def in_kernel(self) -> kernels.Nodes:
+    def in_kernel(self) -> kernels.NodeFacts:
         """The nodes as the kernels take them."""
         columns = self._asdict()
         columns["set"] = columns.pop("set_of")
         left_out = ("whole", "change_time", "change_node", "change")
-        return kernels.Nodes(**{k: v for k, v in columns.items() if k not in left_out})
+        return kernels.NodeFacts(**{k: v for k, v in columns.items() if k not in left_out})
 
     @property
     def fitting(self) -> Bools:
@@ -68,7 +68,7 @@ class Machines(NamedTuple):
         return self.whole and one_set and bool((self.capacity == 1).all())
 
 
-NO_NODES = kernels.Nodes(
+NO_NODES = kernels.NodeFacts(
     capacity=np.zeros((0, 0), np.int64),
     part=np.zeros((0, 0), np.int64),
     amount=np.zeros((0, 0), np.int64),

@@ -19,7 +19,7 @@ import polars as pl
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
 from audit.kernels.scheduling import multifactor as kernels
-from audit.kernels.scheduling.multifactor import Books, Slurm
+from audit.kernels.scheduling.multifactor import Books, SlurmPriority
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
 from audit.metrics.slurm.shares import level_shares, places, printed
@@ -121,7 +121,7 @@ def _looked_up(column: str, by_name: Mapping[str, int], default: int) -> pl.Expr
 
 def kernel_slurm(
     settings: Multifactor, own: Priorities, charge: Floats, start: Ints, end: Ints, counted: Bools
-) -> tuple[Slurm, Clock]:
+) -> tuple[SlurmPriority, Clock]:
     """Return Slurm's state as the kernels take it, and when Slurm recalculates.
 
     Args:
@@ -135,7 +135,7 @@ def kernel_slurm(
     order = np.lexsort((1 - ends, time, at))
     who = np.tile(ran, 2)[order]
     nodes = len(settings.tree.names)
-    slurm = kernels.Slurm(
+    slurm = kernels.SlurmPriority(
         **_tree(settings),
         fixed=np.ascontiguousarray(own.fixed),
         tier=np.ascontiguousarray(own.tier),
@@ -152,7 +152,7 @@ def kernel_slurm(
 
 
 def _tree(settings: Multifactor) -> dict[str, Any]:
-    """Return the share tree and the weights, by parameter of the kernels' ``Slurm``."""
+    """Return the share tree and the weights, by parameter of the kernels' ``SlurmPriority``."""
     tree, weights = settings.tree, settings.weights
     classic = settings.algorithm is Algorithm.classic
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
@@ -194,10 +194,10 @@ def aging(settings: Multifactor) -> tuple[float, float]:
     return float(settings.weights.get("age", 0.0)), float(settings.scale.max_age_s)
 
 
-def no_slurm() -> Slurm:
+def no_slurm() -> SlurmPriority:
     """Return what kernels take under other orders."""
     ints = ("tier", "parent", "over", "is_user", "first", "member", "entry", "time")
     nothing: dict[str, Any] = dict.fromkeys(ints, np.zeros(0, np.int64))
     nothing |= dict.fromkeys(("fixed", "norm", "part"), np.zeros(0))
     nothing |= {"age_weight": 0.0, "max_age": 1.0, "fairshare_weight": 0.0, "dampening": 1.0}
-    return Slurm(**nothing, classic=False)
+    return SlurmPriority(**nothing, classic=False)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import closed_hours as kernels
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 from audit.metrics.closed_hours import hour_of_week
 from audit.scenario.windows.hours import hours_to_next
 
@@ -95,11 +95,11 @@ def test_forbidden_starts_are_those_of_the_definition(
         if forbids(second, reach[job], closed, overlap=overlap):
             expected[side[job]].append([second, job + (1 << 32)])  # broken
     if by_hour:
-        tables = Table(2), Table(2)
+        tables = GrowingTable(2), GrowingTable(2)
         kernels.forbidden_starts(possible, window, *tables)
         assert [table.taken().tolist() for table in tables] == expected[kernels.Side.INSIDE :]
     else:
-        user, users, bits, out = np.arange(ATTEMPTS) // 2 - 1, ATTEMPTS, 40, Table(1)
+        user, users, bits, out = np.arange(ATTEMPTS) // 2 - 1, ATTEMPTS, 40, GrowingTable(1)
         numbers = kernels.EventNumbers(user, users, bits)
         kernels.forbidden_events(possible, window, numbers, out)
         every = [

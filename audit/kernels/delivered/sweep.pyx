@@ -11,7 +11,7 @@ from audit.kernels.delivered.model cimport (
 )
 from audit.kernels.delivered.passes cimport PassScene, close_windows, count, make_pass, rate, run
 from audit.kernels.delivered.usage cimport UsageOrder, observe_until, open_observed
-from audit.kernels.growing cimport Table, add_row
+from audit.kernels.growing cimport GrowingTable, add_row
 
 
 @cython.final
@@ -164,7 +164,7 @@ def agreement(
     cdef bint lost = is_lost(goal, sums, left)
     cdef ObservedSweep sweep = ObservedSweep(log, rule)
     cdef PassScene scene = sweep.scene
-    cdef Table served = Table(3)
+    cdef GrowingTable served = GrowingTable(3)
     cdef int64_t i, k, running, place = 0
     for k in range(settings.shape[0]):
         sweep.plans |= settings[k, 0] >= PassBackfill.EASY
@@ -197,7 +197,7 @@ def agreement(
 
 cdef void compare(
     PassScene scene, ObservedPool log, PassRule rule, const uint8_t[::1] waited,
-    int64_t[:, :, ::1] out, int64_t row, int64_t place, Table served
+    int64_t[:, :, ::1] out, int64_t row, int64_t place, GrowingTable served
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
     cdef int64_t k, x, job
@@ -218,7 +218,7 @@ cdef void compare(
         serve(served, row, place, scene.first)
 
 
-cdef inline void serve(Table served, int64_t row, int64_t place, int64_t job) noexcept nogil:
+cdef inline void serve(GrowingTable served, int64_t row, int64_t place, int64_t job) noexcept nogil:
     cdef int64_t* made = add_row(served)
     if made != NULL:
         made[0], made[1], made[2] = row, place, job

@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from audit.kernels.scheduling.model cimport Order
-from audit.kernels.scheduling.multifactor cimport Slurm, priority_of
+from audit.kernels.scheduling.multifactor cimport SlurmPriority, priority_of
 from audit.kernels.scheduling.owners cimport Ledger, Owners, compare
 
 
@@ -51,7 +51,7 @@ cdef void rate_one(UsageOrder by, int64_t job, int64_t now) noexcept nogil
 
 
 cdef inline bint has_turn_before(
-    UsageOrder by, Slurm slurm, const int64_t[::1] arrival, int64_t one, int64_t other
+    UsageOrder by, SlurmPriority slurm, const int64_t[::1] arrival, int64_t one, int64_t other
 ) noexcept nogil:
     """Return whether attempt ``one`` is served before ``other``; ties by index."""
     cdef int64_t left, right

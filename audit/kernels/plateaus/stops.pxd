@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from audit.kernels.growing cimport Table
+from audit.kernels.growing cimport GrowingTable
 from audit.kernels.plateaus.model cimport EqualJobs, QueuedJobs
 
 
@@ -16,9 +16,9 @@ cdef class Scales:
 
 @cython.final
 cdef class StopTables:
-    cdef readonly Table intervals
-    cdef readonly Table stops
-    cdef readonly Table users  # stop, user: one whose own groups in the cell were hungry as long
+    cdef readonly GrowingTable intervals
+    cdef readonly GrowingTable stops
+    cdef readonly GrowingTable users  # stop, user: one whose own groups in the cell were hungry as long
     # Climbs: levels after each start of an entity's job, and that job. Climbs of an entity begin at
     # its element of ``next_climb``; without elements they are not noted.
     cdef int64_t[:, ::1] level  # M × climbs

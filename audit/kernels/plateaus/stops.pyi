@@ -1,11 +1,11 @@
 from typing import final
 
 from audit.array_types import Ints
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 
 @final
 class StopTables:
-    intervals: Table
-    stops: Table
-    users: Table
+    intervals: GrowingTable
+    stops: GrowingTable
+    users: GrowingTable
     def __init__(self, measures: int, level: Ints, job: Ints, next_climb: Ints) -> None: ...

@@ -5,7 +5,7 @@ from libc.stdint cimport INT64_MAX as NEVER, int64_t
 
 import numpy as np
 
-from audit.kernels.growing cimport Table, add_row
+from audit.kernels.growing cimport GrowingTable, add_row
 from audit.kernels.plateaus.model cimport NOBODY, EqualJobs, QueuedJobs
 
 
@@ -36,7 +36,8 @@ cdef class StopTables:
 
     def __init__(self, Py_ssize_t measures, level, job, next_climb):
         """Take the arrays of the climbs, which the sweep fills."""
-        self.intervals, self.stops, self.users = Table(3 + measures), Table(1), Table(1)
+        self.intervals = GrowingTable(3 + measures)
+        self.stops, self.users = GrowingTable(1), GrowingTable(1)
         self.level, self.job, self.next_climb = level, job, next_climb
 
 

@@ -48,7 +48,7 @@ cdef class Limits:
     cdef Edges edges
 
 
-cdef class Preemption:
+cdef class PreemptionBits:
     cdef const int64_t[::1] gives_way  # [attempts] or none: the rules under which it gives way,
     cdef const int64_t[::1] takes  # and those under which others give way to it
     cdef const int64_t[::1] delay  # until it may run again, s ≥ 1; NEVER: it does not
@@ -63,7 +63,7 @@ cdef class Jobs:
     cdef const int64_t[::1] owner  # node of the share tree, or (NUWT) a number
     cdef const double[::1] charge  # use per second, or (NUWT) in all
     cdef Limits limits
-    cdef Preemption preemption
+    cdef PreemptionBits preemption
     cdef const int64_t[::1] width  # bits of the request of the first resource, at most WIDTHS − 1
 
 
@@ -107,7 +107,7 @@ cdef class Observed:
     cdef const uint8_t[::1] queues  # whether snapshots hold it while it waits
 
 
-cdef class Nodes:
+cdef class NodeFacts:
     cdef const int64_t[:, ::1] capacity  # resources × N
     cdef const int64_t[::1] first_member  # [sets + 1], where the nodes of each set begin
     cdef const int64_t[::1] member

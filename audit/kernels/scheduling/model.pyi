@@ -28,13 +28,13 @@ class Limits:
         late: Bools, remaining: Bools, edges: Edges
     ) -> None: ...  # fmt: skip
 
-class Preemption:
+class PreemptionBits:
     def __init__(self, *, gives_way: Ints, takes: Ints, delay: Ints) -> None: ...
 
 class Jobs:
     def __init__(
         self, *, arrival: Ints, occupancy: Ints, estimate: Ints, rank: Ints, request: Ints,
-        owner: Ints, charge: Floats, limits: Limits, preemption: Preemption
+        owner: Ints, charge: Floats, limits: Limits, preemption: PreemptionBits
     ) -> None: ...  # fmt: skip
 
 class Steps:
@@ -44,7 +44,7 @@ class Steps:
         ends: Bools, number: int
     ) -> None: ...  # fmt: skip
 
-class Nodes:
+class NodeFacts:
     def __init__(
         self, *, capacity: Ints, first_member: Ints, member: Ints, set: Ints, wide: Ints,
         part: Ints, parts: Ints, most: Ints, bound: Bools, shape: Ints, first: Ints,

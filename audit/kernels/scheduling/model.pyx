@@ -24,7 +24,7 @@ cdef class Limits:
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Preemption:
+cdef class PreemptionBits:
     """Which running attempts give way to which queued ones; without elements none does.
 
     Rules are bits.
@@ -36,7 +36,7 @@ cdef class Jobs:
 
     def __init__(
         self, *, arrival, occupancy, estimate, rank, request, owner, charge, Limits limits not None,
-        Preemption preemption not None
+        PreemptionBits preemption not None
     ):
         self.arrival, self.occupancy, self.estimate = arrival, occupancy, estimate
         self.rank, self.request, self.owner, self.charge = rank, request, owner, charge
@@ -79,7 +79,7 @@ cdef class Observed:
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Nodes:
+cdef class NodeFacts:
     """The nodes of a pool, N; none: its sums decide what fits.
 
     A request is ``parts`` equal parts. It may use the nodes of a *set*, each for at most ``most``

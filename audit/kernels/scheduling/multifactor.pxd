@@ -28,7 +28,7 @@ cdef struct Level:
     int64_t tied  # whether its first member shares the rank of the last one ranked
 
 
-cdef class Slurm:
+cdef class SlurmPriority:
     cdef const double[::1] fixed  # [attempts], the constant parts of a priority
     cdef const int64_t[::1] tier  # [attempts], PriorityTier: compared before the priority
     cdef double age_weight
@@ -53,7 +53,7 @@ cdef class Books:
     cdef double[::1] total  # [nodes], usage with all below it, as of ``rated``
     cdef double[::1] level  # [nodes], Fair Tree: the rank among siblings; classic: EffectvUsage
     cdef double[::1] factor  # [nodes], fairshare, 0 to 1; 0 of accounts
-    cdef int64_t[::1] place  # [members], indices of Slurm.member, by LevelFS
+    cdef int64_t[::1] place  # [members], indices of SlurmPriority.member, by LevelFS
     cdef Level[::1] walk  # [levels], the position of the ranking
     cdef int64_t rated  # the tick for which fairshare was computed, or NEVER_RATED
     cdef int64_t period  # s
@@ -68,8 +68,8 @@ cdef void book_start(Books books, int64_t node, double charge, int64_t start) no
 cdef void book_end(
     Books books, int64_t node, double charge, int64_t start, int64_t end, bint counts
 ) noexcept nogil
-cdef void open_accounts(Slurm slurm, Books books, int64_t since) noexcept nogil
-cdef void rate_users(Slurm slurm, Books books, int64_t now) noexcept nogil
+cdef void open_accounts(SlurmPriority slurm, Books books, int64_t since) noexcept nogil
+cdef void rate_users(SlurmPriority slurm, Books books, int64_t now) noexcept nogil
 
 
 cdef inline int64_t tick_of(Books books, int64_t instant) noexcept nogil:
@@ -78,7 +78,7 @@ cdef inline int64_t tick_of(Books books, int64_t instant) noexcept nogil:
 
 
 cdef inline double priority_of(
-    Slurm slurm, Books books, int64_t job, int64_t node, int64_t arrival
+    SlurmPriority slurm, Books books, int64_t job, int64_t node, int64_t arrival
 ) noexcept nogil:
     """Return an attempt's priority, a whole number, as of the tick of the fairshare."""
     cdef int64_t age = max(books.phase + books.rated * books.period - arrival, 0)

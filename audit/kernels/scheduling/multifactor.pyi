@@ -1,6 +1,6 @@
 from audit.array_types import Floats, Ints
 
-class Slurm:
+class SlurmPriority:
     def __init__(
         self, *, fixed: Floats, tier: Ints, age_weight: float, max_age: float,
         fairshare_weight: float, classic: bool, dampening: float, parent: Ints, over: Ints,
@@ -12,8 +12,14 @@ class Books:
     def __init__(self, nodes: int, period: int, phase: int, rate: float, resets: Ints) -> None: ...
 
 def observe(
-    slurm: Slurm, books: Books, node: Ints, charge: Floats, start: Ints, time: Ints, ends: Ints
+    slurm: SlurmPriority,
+    books: Books,
+    node: Ints,
+    charge: Floats,
+    start: Ints,
+    time: Ints,
+    ends: Ints,
 ) -> None: ...
 def priorities(
-    slurm: Slurm, books: Books, now: int, node: Ints, arrival: Ints
+    slurm: SlurmPriority, books: Books, now: int, node: Ints, arrival: Ints
 ) -> tuple[list[float], list[float]]: ...

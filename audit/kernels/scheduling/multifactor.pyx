@@ -26,7 +26,7 @@ USAGE = "f8, f8, f8, f8, f8, i8, i8"
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Slurm:
+cdef class SlurmPriority:
     """How priorities are computed, and what the observed schedule used."""
 
     observed = cython.dataclasses.field(init=False)
@@ -139,7 +139,8 @@ cdef void book_end(
 
 
 def observe(
-    Slurm slurm not None, Books books not None, const int64_t[::1] node, const double[::1] charge,
+    SlurmPriority slurm not None, Books books not None, const int64_t[::1] node,
+    const double[::1] charge,
     const int64_t[::1] start, const int64_t[::1] time, const int64_t[::1] ends
 ):
     """Write the observed schedule's usage to ``slurm``, entry by entry.
@@ -170,7 +171,7 @@ cdef NodeUsage empty(int64_t tick) noexcept nogil:
     return NodeUsage(used=0.0, ended=0.0, rate=0.0, fresh=0.0, fresh_rate=0.0, tick=tick, running=0)
 
 
-cdef void open_accounts(Slurm slurm, Books books, int64_t since) noexcept nogil:
+cdef void open_accounts(SlurmPriority slurm, Books books, int64_t since) noexcept nogil:
     """Begin with what the observed schedule had used by ``since``; nothing runs yet."""
     cdef int64_t tick = tick_of(books, since), node, k
     cdef NodeUsage *usage
@@ -190,7 +191,7 @@ cdef void open_accounts(Slurm slurm, Books books, int64_t since) noexcept nogil:
 # --- fairshare -----------------------------------------------------------------------------------
 
 
-cdef void rate_users(Slurm slurm, Books books, int64_t now) noexcept nogil:
+cdef void rate_users(SlurmPriority slurm, Books books, int64_t now) noexcept nogil:
     """Compute fairshare as of the last tick."""
     cdef int64_t tick = tick_of(books, now), nodes = slurm.parent.shape[0], node
     if books.rated == tick:
@@ -211,7 +212,7 @@ cdef void rate_users(Slurm slurm, Books books, int64_t now) noexcept nogil:
     rank_users(slurm, books)
 
 
-cdef double level_of(Slurm slurm, Books books, int64_t node) noexcept nogil:
+cdef double level_of(SlurmPriority slurm, Books books, int64_t node) noexcept nogil:
     """Return the logarithm of a node's LevelFS, on a grid: its siblings are ranked by it."""
     cdef double of_all, used = books.total[node]
     if slurm.part[node] < 0.0:
@@ -224,7 +225,7 @@ cdef double level_of(Slurm slurm, Books books, int64_t node) noexcept nogil:
     return floor(log(slurm.norm[node] / (used / of_all)) * GRID + 0.5)
 
 
-cdef void put_in_order(Slurm slurm, Books books, int64_t account) noexcept nogil:
+cdef void put_in_order(SlurmPriority slurm, Books books, int64_t account) noexcept nogil:
     """Sort the members of an account by insertion, since their order changes little."""
     cdef int64_t first = slurm.first[account], i, k, moving
     for i in range(first + 1, slurm.first[account + 1]):
@@ -236,7 +237,7 @@ cdef void put_in_order(Slurm slurm, Books books, int64_t account) noexcept nogil
         books.place[k] = moving
 
 
-cdef bint ranks_before(Slurm slurm, Books books, int64_t one, int64_t other) noexcept nogil:
+cdef bint ranks_before(SlurmPriority slurm, Books books, int64_t one, int64_t other) noexcept nogil:
     """Return whether a member ranks before another: greatest LevelFS, then users first."""
     cdef int64_t left = slurm.member[one], right = slurm.member[other]
     cdef double difference = books.level[left] - books.level[right]
@@ -247,7 +248,7 @@ cdef bint ranks_before(Slurm slurm, Books books, int64_t one, int64_t other) noe
     return one < other
 
 
-cdef void rank_users(Slurm slurm, Books books) noexcept nogil:
+cdef void rank_users(SlurmPriority slurm, Books books) noexcept nogil:
     """Compute the FairShare of each user, rank / users, depth first (``metrics.slurm.shares``)."""
     cdef int64_t users = 0, depth = 0, rank, untied, node, before
     cdef bint tied
@@ -277,7 +278,7 @@ cdef void rank_users(Slurm slurm, Books books) noexcept nogil:
         books.walk[depth] = Level(account=node, next=slurm.first[node], tied=tied)
 
 
-cdef void rate_classic(Slurm slurm, Books books) noexcept nogil:
+cdef void rate_classic(SlurmPriority slurm, Books books) noexcept nogil:
     """Compute the FairShare of each user: 2^(−EffectvUsage / NormShares / dampening)."""
     cdef int64_t node, parent
     cdef double of_all = books.total[0], used, above
@@ -301,7 +302,7 @@ cdef void rate_classic(Slurm slurm, Books books) noexcept nogil:
 
 
 def priorities(
-    Slurm slurm not None, Books books not None, int64_t now, const int64_t[::1] node,
+    SlurmPriority slurm not None, Books books not None, int64_t now, const int64_t[::1] node,
     const int64_t[::1] arrival
 ):
     """Return each node's observed usage by the last tick, and each attempt's priority as of it.

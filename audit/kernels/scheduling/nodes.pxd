@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from audit.kernels.choice cimport Choice
 from audit.kernels.rows cimport parts_on
-from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
+from audit.kernels.scheduling.model cimport NOBODY, NodeFacts, Steps
 
 
 cdef enum:
@@ -24,7 +24,7 @@ cdef enum Where:
 
 
 cdef class Places:
-    cdef Nodes nodes
+    cdef NodeFacts nodes
     cdef int64_t[:, ::1] free  # resources × N, now; may be negative
     cdef int64_t[::1] sum  # [resources], of what is free where any is
     cdef uint64_t[:, ::1] level  # levels × words: the nodes on each

@@ -1,7 +1,7 @@
 """The use of a pool's nodes by attempts, and where they start (SPEC §12).
 
 An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
-least free (or with most, or by runs, as ``Nodes`` says), counted in the first resource; ties by
+least free (or with most, or by runs, as ``NodeFacts`` says), counted in the first resource; ties by
 number. If several parts fit on a node, nodes with most of them come first. The places of an
 attempt hold what it uses, or the nodes that it plans to use.
 
@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from audit.kernels.choice cimport Choice, add_candidate, choose_by_key, choose_by_runs
 from audit.kernels.rows cimport move, move_rows
-from audit.kernels.scheduling.model cimport NOBODY, Nodes, Steps
+from audit.kernels.scheduling.model cimport NOBODY, NodeFacts, Steps
 
 
 cdef extern from *:
@@ -32,7 +32,7 @@ def _bits(first, member, words):
 cdef class Places:
     """The use of a pool's nodes by attempts, and what is free there."""
 
-    def __init__(self, Nodes nodes not None, int64_t attempts, sum):
+    def __init__(self, NodeFacts nodes not None, int64_t attempts, sum):
         count, resources = nodes.capacity.shape[1], nodes.capacity.shape[0]
         shapes = int(np.max(nodes.shape, initial=-1)) + 1
         rooms = np.sort(np.diff(nodes.first))[::-1]

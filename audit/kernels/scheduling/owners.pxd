@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from audit.kernels.scheduling.multifactor cimport Books, Slurm
+from audit.kernels.scheduling.multifactor cimport Books, SlurmPriority
 
 
 cdef extern from *:
@@ -45,7 +45,7 @@ cdef class Owners:
     cdef const int64_t[::1] time  # [entries], ascending for each account
     cdef const double[::1] value  # used (NUWT: waited) by then
     cdef const double[::1] rate  # use per second from then on (NUWT: used by then)
-    cdef Slurm slurm  # of MULTIFACTOR, instead of all others
+    cdef SlurmPriority slurm  # of MULTIFACTOR, instead of all others
 
 
 cdef class Ledger:

@@ -1,10 +1,11 @@
 from audit.array_types import Floats, Ints
-from audit.kernels.scheduling.multifactor import Books, Slurm
+from audit.kernels.scheduling.multifactor import Books, SlurmPriority
 
 class Owners:
     def __init__(
         self, *, target: Floats, operator: int, weights: Floats, interval: int, origin: int,
-        recalculation: int, first: Ints, time: Ints, value: Floats, rate: Floats, slurm: Slurm
+        recalculation: int, first: Ints, time: Ints, value: Floats, rate: Floats,
+        slurm: SlurmPriority
     ) -> None: ...  # fmt: skip
 
 class Ledger:

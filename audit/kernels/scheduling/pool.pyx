@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 from audit.kernels.rows cimport add, copy_column, fits, move, move_rows
 from audit.kernels.scheduling.instants cimport NEVER
-from audit.kernels.scheduling.model cimport NOBODY, WIDTHS, Jobs, Limits, Nodes, Observed, Steps
+from audit.kernels.scheduling.model cimport NOBODY, WIDTHS, Jobs, Limits, NodeFacts, Observed, Steps
 from audit.kernels.scheduling.nodes cimport (
     Places, add_nodes_ahead, empty_nodes, move_nodes, recall_nodes, see_nodes_ahead, sum_nodes
 )
@@ -25,7 +25,7 @@ cdef class Pool:
 
     def __init__(
         self, *, int64_t resources, int64_t attempts, int64_t steps, int64_t counters,
-        Nodes nodes not None, Ledger ledger not None, begun, promised, first_begun,
+        NodeFacts nodes not None, Ledger ledger not None, begun, promised, first_begun,
         int64_t block_bits=6, int64_t long_queue=192, int64_t few_gaps=8
     ):
         cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2

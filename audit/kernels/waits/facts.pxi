@@ -32,7 +32,7 @@ cdef enum Hold:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
-cdef class Waits:
+cdef class WaitLog:
     """The attempts of a pool in their order: queued over [arrival, leave), running over [start, end).
 
     No arrival is before the log begins. The orders leave out attempts without such a span.
@@ -66,7 +66,7 @@ cdef class Waits:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
-cdef class Course:
+cdef class LogCourse:
     """Events of the pool itself."""
 
     cdef int64_t begin  # where the log begins
@@ -102,26 +102,26 @@ cdef class Ruled:
     cdef const int64_t[::1] span_from
     cdef const int64_t[::1] span_to
     cdef Py_ssize_t counters
-    cdef Py_ssize_t recorded  # rules without a bound: ``Course.hold_as`` says when they forbid
+    cdef Py_ssize_t recorded  # rules without a bound: ``LogCourse.hold_as`` says when they forbid
 
 
-cdef inline bint is_held(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
+cdef inline bint is_held(WaitLog log, LogCourse course, int64_t i, int64_t at) noexcept nogil:
     """Return whether a known hold of attempt ``i`` lasts at an instant."""
     return _recorded_as(log, course, i, at, AS_HELD, AS_HELD) != NOTHING
 
 
-cdef inline int64_t recorded_rule(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
+cdef inline int64_t recorded_rule(WaitLog log, LogCourse course, int64_t i, int64_t at) noexcept nogil:
     """Return the number of the rule that is recorded to forbid attempt ``i``, or NOTHING."""
     return _recorded_as(log, course, i, at, 0, NEVER)
 
 
-cdef inline bint is_planned(Waits log, Course course, int64_t i, int64_t at) noexcept nogil:
+cdef inline bint is_planned(WaitLog log, LogCourse course, int64_t i, int64_t at) noexcept nogil:
     """Return whether the scheduler's own plan starts attempt ``i`` later than an instant."""
     return _recorded_as(log, course, i, at, AS_PLANNED, AS_PLANNED) != NOTHING
 
 
 cdef inline int64_t _recorded_as(
-    Waits log, Course course, int64_t i, int64_t at, int64_t low, int64_t high
+    WaitLog log, LogCourse course, int64_t i, int64_t at, int64_t low, int64_t high
 ) noexcept nogil:
     cdef Py_ssize_t hold
     for hold in range(log.first_hold[i], log.last_hold[i]):

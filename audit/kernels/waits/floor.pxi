@@ -3,7 +3,7 @@
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
-cdef class Machines:
+cdef class WalkNodes:
     """The nodes of a pool, N; none: all is decided by the pool's sums.
 
     The *set* of an attempt holds the nodes that it may use. An attempt fits if its parts do: on a
@@ -68,7 +68,7 @@ cdef class Floor:
     cdef int64_t[::1] run  # what runs, by expected end
     cdef Py_ssize_t runs
     # What claims and reservations take: node, then amounts of each resource
-    cdef Table taken
+    cdef GrowingTable taken
     cdef int64_t[::1] claim_item  # [2 · claims]: where the items of each begin and end
     cdef int64_t[::1] kept_item  # [2 · reservations]
     # Changes of the plan, ascending; kept only while there are reservations
@@ -78,7 +78,7 @@ cdef class Floor:
     cdef int64_t[::1] edge_of  # the attempt, claim or reservation
     cdef int64_t last_taken  # when the last reservation begins
 
-    def __cinit__(self, Machines nodes, Py_ssize_t running, Py_ssize_t most, Py_ssize_t depth):
+    def __cinit__(self, WalkNodes nodes, Py_ssize_t running, Py_ssize_t most, Py_ssize_t depth):
         """Make empty nodes, on which at most ``running`` attempts run at one time."""
         cdef Py_ssize_t count = nodes.capacity.shape[1]
         cdef Py_ssize_t s, kept = min(depth, most) + 1
@@ -100,12 +100,12 @@ cdef class Floor:
         self.edge_time, self.edge_kind, self.edge_of = np.zeros(
             (3, running + most + 2 * kept + 4), np.int64
         )
-        self.taken = Table(self.resources + 1)
+        self.taken = GrowingTable(self.resources + 1)
         self.runs = self.edges = self.changes = 0
 
 
 cdef int64_t count_on(
-    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, int64_t chosen, Py_ssize_t but
+    WalkNodes nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, int64_t chosen, Py_ssize_t but
 ) noexcept nogil:
     """Return how many parts of attempt ``i``, up to all, fit on the nodes of a set."""
     cdef Py_ssize_t place
@@ -120,14 +120,14 @@ cdef int64_t count_on(
 
 
 cdef inline bint fits_on(
-    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i
+    WalkNodes nodes, Floor floor, const int64_t[:, ::1] free, int64_t i
 ) noexcept nogil:
     """Return whether attempt ``i`` fits on the nodes of its set."""
     return count_on(nodes, floor, free, i, nodes.set_of[i], NOBODY) >= nodes.parts[i]
 
 
 cdef bint hold_on(
-    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage
+    WalkNodes nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage
 ) noexcept nogil:
     """Count the parts of attempt ``i`` that each node of its set holds; return whether all fit."""
     cdef Py_ssize_t place
@@ -145,7 +145,7 @@ cdef bint hold_on(
 
 
 cdef inline void hold_anew(
-    Machines nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage,
+    WalkNodes nodes, Floor floor, const int64_t[:, ::1] free, int64_t i, Py_ssize_t stage,
     int64_t node
 ) noexcept nogil:
     """Count the parts that a node holds once more."""
@@ -155,7 +155,7 @@ cdef inline void hold_anew(
         floor.held[stage] += floor.held_on[stage, node]
 
 
-cdef Py_ssize_t lacking_on(Machines nodes, Floor floor, int64_t i) noexcept nogil:
+cdef Py_ssize_t lacking_on(WalkNodes nodes, Floor floor, int64_t i) noexcept nogil:
     """Return without which resource attempt ``i`` would fit; then features, then several."""
     cdef Py_ssize_t k, x, y
     for k in range(nodes.ties.shape[0]):
@@ -176,7 +176,7 @@ cdef Py_ssize_t lacking_on(Machines nodes, Floor floor, int64_t i) noexcept nogi
     return floor.resources + 1
 
 
-cdef void move_on(Machines nodes, Floor floor, PoolAt state, int64_t i, int64_t sign) noexcept nogil:
+cdef void move_on(WalkNodes nodes, Floor floor, PoolAt state, int64_t i, int64_t sign) noexcept nogil:
     """Take what attempt ``i`` uses from its nodes, or return it.
 
     Writes what that is by kind, of nodes that are available.
@@ -195,7 +195,7 @@ cdef void move_on(Machines nodes, Floor floor, PoolAt state, int64_t i, int64_t 
 
 
 cdef inline void move_at(
-    Machines nodes, Floor floor, PoolAt state, Py_ssize_t place, int64_t sign
+    WalkNodes nodes, Floor floor, PoolAt state, Py_ssize_t place, int64_t sign
 ) noexcept nogil:
     """Add what an attempt uses at one of its places to what is moved by kind."""
     cdef Py_ssize_t x, s
@@ -205,7 +205,7 @@ cdef inline void move_at(
 
 
 cdef int64_t set_down(
-    Machines nodes, Floor floor, PoolAt state, int64_t node, int64_t change
+    WalkNodes nodes, Floor floor, PoolAt state, int64_t node, int64_t change
 ) noexcept nogil:
     """Count one reason more (1) or less (−1) for which a node is unavailable.
 
@@ -228,7 +228,7 @@ cdef int64_t set_down(
     return sign
 
 
-cdef void note_run(Waits log, Floor floor, int64_t i, int64_t sign) noexcept nogil:
+cdef void note_run(WaitLog log, Floor floor, int64_t i, int64_t sign) noexcept nogil:
     """Add an attempt to what runs (1), or remove it (−1)."""
     cdef Py_ssize_t k = floor.runs, place
     cdef int64_t due = log.due[i]
@@ -266,7 +266,7 @@ cdef void _add_edge(Floor floor, int64_t time, int64_t kind, int64_t of) noexcep
 
 
 cdef void _apply(
-    Machines nodes, Floor floor, int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
+    WalkNodes nodes, Floor floor, int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
 ) noexcept nogil:
     """Change what is free on nodes as an edge says; count where attempt ``i`` fits THEN."""
     cdef Py_ssize_t place, x
@@ -293,7 +293,7 @@ cdef void _apply(
 
 
 cdef void _lower(
-    Machines nodes, Floor floor, const int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
+    WalkNodes nodes, Floor floor, const int64_t[:, ::1] free, Py_ssize_t edge, int64_t i
 ) noexcept nogil:
     """Lower the least free amounts where a reservation begins; count where attempt ``i`` fits."""
     cdef Py_ssize_t place, x
@@ -307,7 +307,7 @@ cdef void _lower(
 
 
 cdef int64_t longest_on(
-    Machines nodes, Floor floor, int64_t[:, ::1] free, int64_t i, Py_ssize_t edge, int64_t now,
+    WalkNodes nodes, Floor floor, int64_t[:, ::1] free, int64_t i, Py_ssize_t edge, int64_t now,
     int64_t until
 ) noexcept nogil:
     """Return for how long attempt ``i`` fits from ``now`` on, up to ``until``; NEVER: to the end.
@@ -338,14 +338,14 @@ cdef int64_t longest_on(
 
 
 cdef int64_t room_on(
-    Machines nodes, Floor floor, int64_t i, int64_t now, int64_t until
+    WalkNodes nodes, Floor floor, int64_t i, int64_t now, int64_t until
 ) noexcept nogil:
     """Return for how long attempt ``i`` fits from now on, up to ``until``; NEVER: to the end."""
     floor.then_on[:, :] = floor.left_on
     return longest_on(nodes, floor, floor.then_on, i, 0, now, until)
 
 
-cdef void _place(Machines nodes, Floor floor, int64_t i, bint now) noexcept nogil:
+cdef void _place(WalkNodes nodes, Floor floor, int64_t i, bint now) noexcept nogil:
     """Note what attempt ``i`` takes of the nodes with enough in ``least_on``; nothing if it lacks.
 
     Now, they are those of the stated placement; later, those with least left now. If parts may
@@ -388,7 +388,7 @@ cdef void _place(Machines nodes, Floor floor, int64_t i, bint now) noexcept nogi
 
 
 cdef void claim_on(
-    Waits log, Machines nodes, Floor floor, Py_ssize_t k, int64_t i, int64_t now, bint used
+    WaitLog log, WalkNodes nodes, Floor floor, Py_ssize_t k, int64_t i, int64_t now, bint used
 ) noexcept nogil:
     """Let claim ``k``, of attempt ``i``, take nodes: those that it used, or a place in ``least_on``."""
     cdef Py_ssize_t place, x
@@ -423,7 +423,7 @@ cdef void take_claim(Floor floor, Py_ssize_t k) noexcept nogil:
 
 
 cdef bint reserve_on(
-    Waits log, Machines nodes, Floor floor, WalkPlan plan, int64_t i, int64_t now
+    WaitLog log, WalkNodes nodes, Floor floor, WalkPlan plan, int64_t i, int64_t now
 ) noexcept nogil:
     """Reserve the earliest start at which attempt ``i`` fits for its estimate; return whether it does."""
     cdef Py_ssize_t k, edge = 0, r = plan.reservations

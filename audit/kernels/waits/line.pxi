@@ -115,7 +115,8 @@ cdef class Waitlist:
     cdef int64_t[::1] for_own
 
     def __cinit__(
-        self, Waits log, Machines nodes, Py_ssize_t users, Py_ssize_t most, Py_ssize_t rules, int64_t lapse
+        self, WaitLog log, WalkNodes nodes, Py_ssize_t users, Py_ssize_t most, Py_ssize_t rules,
+        int64_t lapse
     ):
         """Make an empty line in which at most ``most`` attempts wait at one time."""
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
@@ -198,7 +199,7 @@ def _begins(columns):
     return np.flatnonzero(differs)
 
 
-def _by_came(Waits log, members, firsts):
+def _by_came(WaitLog log, members, firsts):
     """Return the places of attempts in parts that ascend by ``came``, and these parts, [members].
 
     The part k of ``members`` (attempts) is [firsts[k], firsts[k + 1]).
@@ -248,7 +249,7 @@ cdef inline int64_t seat_from(Waitlist line, int64_t c, int64_t i) noexcept nogi
     return first_above(line.seated, line.first_seat[c], line.first_seat[c + 1], i - 1)
 
 
-cdef void _set_live(Waits log, Waitlist line, int64_t slot, int64_t sign) noexcept nogil:
+cdef void _set_live(WaitLog log, Waitlist line, int64_t slot, int64_t sign) noexcept nogil:
     """Let a block live (1), or no longer (−1)."""
     cdef int64_t c = line.of[slot], seat = line.seat[line.first[slot]]
     line.live[c] += sign * line.number[slot]
@@ -299,7 +300,7 @@ cdef void quit(Waitlist line, int64_t slot) noexcept nogil:
         line.ahead[behind] = ahead
 
 
-cdef void _link(Waits log, Waitlist line, int64_t slot) noexcept nogil:
+cdef void _link(WaitLog log, Waitlist line, int64_t slot) noexcept nogil:
     """Add a block to those of its class and group."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
     cdef int64_t before = line.tail[c], after = NOBODY, front = line.head[c]
@@ -326,7 +327,7 @@ cdef void _link(Waits log, Waitlist line, int64_t slot) noexcept nogil:
         line.waiting[g] += 1
 
 
-cdef void _unlink(Waits log, Waitlist line, int64_t slot) noexcept nogil:
+cdef void _unlink(WaitLog log, Waitlist line, int64_t slot) noexcept nogil:
     """Remove a block from those of its class and group."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
     cdef int64_t before = line.before[slot], after = line.after[slot], moved
@@ -380,7 +381,7 @@ cdef void _unlink_lapsed(Waitlist line, int64_t user, int64_t slot) noexcept nog
         line.lapsed_before[after] = before
 
 
-cdef void join(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
+cdef void join(WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Add a block to its class; from now on its class's sums count for it."""
     cdef int64_t c = line.of[slot], user = log.user[line.first[slot]]
     if line.head[c] == NOBODY:
@@ -402,7 +403,7 @@ cdef void join(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t s
     settle(log, line, shares, state, slot, -1, line.sums[slot], line.parts[slot])
 
 
-cdef void part(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
+cdef void part(WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Remove a block from its class; what its class's sums tell is added to its own."""
     cdef int64_t c = line.of[slot], user = log.user[line.first[slot]]
     settle(log, line, shares, state, slot, 1, line.sums[slot], line.parts[slot])
@@ -419,7 +420,7 @@ cdef void part(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t s
 
 
 cdef void settle(
-    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
+    WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
     int64_t[::1] sums, double[::1] parts
 ) noexcept nogil:
     """Add the sums of its class to those of a block, or subtract them (−1)."""
@@ -446,7 +447,7 @@ cdef void settle(
     share_of(log, line, shares, state, slot, sign, parts)
 
 
-cdef void lapse(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
+cdef void lapse(WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot) noexcept nogil:
     """Let a block lapse."""
     part(log, line, shares, state, slot)
     line.has_lapsed[slot] = 1
@@ -454,7 +455,7 @@ cdef void lapse(Waits log, Waitlist line, Holders shares, PoolAt state, int64_t 
 
 
 cdef int64_t split(
-    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t count
+    WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t count
 ) noexcept nogil:
     """Split the first ``count`` members that wait from a live block; return their slot."""
     cdef int64_t made, k, member = line.front[slot], c = line.of[slot]

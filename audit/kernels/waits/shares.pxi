@@ -20,10 +20,10 @@ cdef class Holders:
     cdef int64_t[::1] own_running  # resources × ranks
     cdef int32_t[::1] rank  # [attempts], its place by user and ``came``
     cdef int64_t[::1] first_rank  # users + 1
-    cdef Machines nodes
+    cdef WalkNodes nodes
     cdef Floor floor  # with nodes, what runs is summed anew
 
-    def __cinit__(self, Waits log, Machines nodes, Floor floor, Waitlist line, Py_ssize_t users):
+    def __cinit__(self, WaitLog log, WalkNodes nodes, Floor floor, Waitlist line, Py_ssize_t users):
         """Let nothing run."""
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
         cdef Py_ssize_t groups = line.class_of.shape[0]
@@ -49,7 +49,7 @@ cdef inline void forget(Holders shares, int64_t c) noexcept nogil:
 
 
 cdef void share_of(
-    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
+    WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t slot, int64_t sign,
     double[::1] parts
 ) noexcept nogil:
     """Add the seconds of a block behind its own user's and behind earlier attempts, or subtract them."""
@@ -72,7 +72,7 @@ cdef void share_of(
 
 
 cdef int64_t others_ahead(
-    Waits log, Waitlist line, Holders shares, Py_ssize_t x, int64_t c, int64_t i
+    WaitLog log, Waitlist line, Holders shares, Py_ssize_t x, int64_t c, int64_t i
 ) noexcept nogil:
     """Return what attempts of others that are ahead of ``i`` use of a resource of its class."""
     cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0], node
@@ -95,7 +95,7 @@ cdef int64_t others_ahead(
 
 
 cdef void change_shares(
-    Waits log, Waitlist line, Holders shares, PoolAt state, int64_t i
+    WaitLog log, Waitlist line, Holders shares, PoolAt state, int64_t i
 ) noexcept nogil:
     """Note that attempt ``i`` starts or ends, by what it moves."""
     cdef Py_ssize_t x, k, n = log.user.shape[0]

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints, ShortInts
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 
 @final
-class Waits:
+class WaitLog:
     arrival: Ints
     alike: ShortInts
     starters: ShortInts
@@ -41,7 +41,7 @@ class Waits:
     ) -> None: ...
 
 @final
-class Course:
+class LogCourse:
     def __init__(
         self,
         *,
@@ -82,7 +82,7 @@ class Ruled:
     ) -> None: ...
 
 @final
-class Machines:
+class WalkNodes:
     def __init__(
         self,
         *,
@@ -119,16 +119,16 @@ class Bookings:
         lacking: Ints,
         lapsed: NDArray[np.uint8],
         idle: Floats,
-        spans: Table,
-        room: Table | None,
+        spans: GrowingTable,
+        room: GrowingTable | None,
         counts: Ints,
     ) -> None: ...
 
 def book_account(
-    log: Waits,
-    course: Course,
+    log: WaitLog,
+    course: LogCourse,
     rules: Ruled,
-    nodes: Machines,
+    nodes: WalkNodes,
     capacity: Ints,
     most: int,
     lapse_s: int,
@@ -137,10 +137,10 @@ def book_account(
     made: Bookings,
 ) -> None: ...
 def find_idle(
-    log: Waits,
-    course: Course,
+    log: WaitLog,
+    course: LogCourse,
     rules: Ruled,
-    nodes: Machines,
+    nodes: WalkNodes,
     capacity: Ints,
     most: int,
     parts: int,

@@ -21,7 +21,7 @@ import numpy as np
 
 from audit.kernels.choice cimport Choice, add_candidate, choose_by_key, choose_by_runs
 from audit.kernels.fenwick cimport add_at, sum_to
-from audit.kernels.growing cimport Table, add_row
+from audit.kernels.growing cimport GrowingTable, add_row
 from audit.kernels.rows cimport parts_on
 from audit.kernels.sweeps cimport first_above, time_at
 
@@ -99,10 +99,10 @@ cdef class Bookings:
     # Stretches of one cause in the waits of blocks, in the order in which they begin: the first and
     # the last member, cause, begin, end. The cause of a divided stretch is its greatest part. A traced
     # attempt has LAPSED for UNEXPLAINED, and LAPSED + 1 + k, for rule k, for RULE.
-    cdef Table spans
+    cdef GrowingTable spans
     # If it is not None, nothing is written above; stretches in which attempts could start are UNEXPLAINED
     # ones, and those in which the request of a class was free are added here: class, begin, end.
-    cdef Table room
+    cdef GrowingTable room
     cdef int64_t[::1] counts  # starts, those that waited, behind, both, broken, stretches, lapses
 
 
@@ -119,7 +119,7 @@ cdef class Idle:
     cdef int64_t[::1] running  # [parts], attempts
     cdef int64_t[::1] begin  # [parts]: of the stretch that lasts
     cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
-    cdef Table found  # part, begin, end, waited
+    cdef GrowingTable found  # part, begin, end, waited
 
 
 @cython.final
@@ -168,7 +168,7 @@ cdef class Walk:
     cdef int64_t traced  # NOBODY: no attempt
 
     def __cinit__(
-        self, Waits log, Waitlist line, Py_ssize_t users, Py_ssize_t most, int64_t depth,
+        self, WaitLog log, Waitlist line, Py_ssize_t users, Py_ssize_t most, int64_t depth,
         bint strict,
         bint all
     ):
@@ -214,10 +214,10 @@ cdef struct Coming:
 cdef class Sweep:
     """All that one sweep works on."""
 
-    cdef Waits log
-    cdef Course course
+    cdef WaitLog log
+    cdef LogCourse course
     cdef Ruled rules
-    cdef Machines nodes
+    cdef WalkNodes nodes
     cdef Floor floor
     cdef PoolAt state
     cdef Counting counting
@@ -231,7 +231,7 @@ cdef class Sweep:
 
 
 def book_account(
-    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    WaitLog log, LogCourse course, Ruled rules, WalkNodes nodes, const int64_t[::1] capacity,
     Py_ssize_t most,
     int64_t lapse_s, int64_t depth, bint strict, Bookings made
 ):
@@ -258,7 +258,7 @@ def book_account(
 
 
 def find_idle(
-    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    WaitLog log, LogCourse course, Ruled rules, WalkNodes nodes, const int64_t[::1] capacity,
     Py_ssize_t most, Py_ssize_t parts
 ):
     """Return the stretches in which nothing runs in a part of the machine while the log lasts.
@@ -270,7 +270,7 @@ def find_idle(
         MemoryError: there is no memory for them.
     """
     running, begin, waited = np.zeros((3, parts), np.int64)
-    cdef Idle idle = Idle(0, running, begin, waited, Table(4))
+    cdef Idle idle = Idle(0, running, begin, waited, GrowingTable(4))
     cdef Sweep sweep = _sweep_of(
         log, course, rules, nodes, capacity, most, NEVER, 0, False, None, idle
     )
@@ -280,7 +280,7 @@ def find_idle(
 
 
 cdef Sweep _sweep_of(
-    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    WaitLog log, LogCourse course, Ruled rules, WalkNodes nodes, const int64_t[::1] capacity,
     Py_ssize_t most,
     int64_t lapse_s, int64_t depth, bint strict, Bookings made, Idle idle
 ):

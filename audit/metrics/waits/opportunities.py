@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.array_types import Ints
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 from audit.kernels.waits import walk as kernels
 from audit.metrics.waits.queue import NEVER, ranges
 from audit.metrics.waits.walk import BOOKED, Plan, PoolLog, Starts, sweep
@@ -83,7 +83,7 @@ class SweptRoom(NamedTuple):
 
 def sweep_room(of: PoolLog, plan: Plan) -> SweptRoom:
     """Walk under a plan for the opportunities alone."""
-    spans, room = Table(5), Table(3)
+    spans, room = GrowingTable(5), GrowingTable(3)
     none = np.zeros((max(len(BOOKED), of.rule_count, of.log_resources + 2), 0), np.int64)
     counts, floats = np.zeros(len(Starts._fields), np.int64), none.astype(np.float64)
     flags = np.zeros(0, np.uint8)

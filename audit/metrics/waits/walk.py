@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.array_types import Bools, Ints, ShortInts
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 from audit.kernels.waits import walk as kernels
-from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
+from audit.kernels.waits.walk import LogCourse, Ruled, WaitLog, WalkNodes
 from audit.metrics.attempts import contention
 from audit.metrics.nodes import Guesses, Placed, placed, sums_of
 from audit.metrics.waits.queue import (
@@ -123,10 +123,10 @@ class WaitSweep(NamedTuple):
 class PoolLog(NamedTuple):
     """A pool's log as the kernel takes it."""
 
-    log: Waits
-    course: Course
+    log: WaitLog
+    course: LogCourse
     rules: Ruled
-    nodes: Machines
+    nodes: WalkNodes
     capacity: Ints
     most: int  # the most attempts that wait, or start, at one time
     outside: NDArray[np.float64]  # [n], s of the wait before the log begins
@@ -151,13 +151,13 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: LogFacts, *, outage_
     if pool.nodes:
         steps, capacity = NO_STEPS, found.by_set()
     on_nodes = {k: v for k, v in found.nodes._asdict().items() if k != "shape"}
-    nodes = kernels.Machines(set_of=found.set_of, **on_nodes)
+    nodes = kernels.WalkNodes(set_of=found.set_of, **on_nodes)
     home = found.nodes.home
     parts = int(home.max(initial=1)).bit_length()
     holds = known.holds
     lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
     course = partial(
-        kernels.Course,
+        kernels.LogCourse,
         begin=known.begin,
         step=steps.time,
         change=steps.change,
@@ -223,7 +223,7 @@ def _log(
     found: Placed,
     arrival: Ints,
     waiting: Ints,
-) -> Waits:
+) -> WaitLog:
     held, n = queue.rows, queue.rows.height
     leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
     started = held["start_time"].is_not_null().to_numpy()
@@ -248,7 +248,7 @@ def _log(
     def by(times: Ints, chosen: Ints) -> ShortInts:
         return chosen[contention.time_order(times[chosen])].astype(np.int32)
 
-    return Waits(
+    return WaitLog(
         came=came,
         arrival=arrival,
         leave=leave,
@@ -320,7 +320,7 @@ def book(of: PoolLog, plan: Plan) -> WaitSweep:
     seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
     forbidden = np.zeros((of.rule_count, n), np.int64)
     lacking = np.zeros((of.log_resources + 2, n), np.int64)
-    counts, spans = np.zeros(len(Starts._fields), np.int64), Table(5)
+    counts, spans = np.zeros(len(Starts._fields), np.int64), GrowingTable(5)
     made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, None, counts)
     sweep(of, plan, made)
     seconds[BOOKED.index("outside")] = of.outside

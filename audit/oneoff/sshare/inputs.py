@@ -183,7 +183,7 @@ def _cluster(request: SshareRequest, config: Config) -> Cluster | None:
 
 
 @dataclass(frozen=True)
-class Jobs:
+class ChargedJobs:
     """Attempts of one cluster."""
 
     attempts: pl.DataFrame  # columns of ``model.ATTEMPTS``, or those of records
@@ -205,7 +205,7 @@ class Jobs:
 
 def read_jobs(
     request: SshareRequest, config: Config, folder: Path, site: SshareSite, on_progress: OnProgress
-) -> Jobs:
+) -> ChargedJobs:
     """Return the jobs in the files of the request, else in the published database.
 
     Raises:
@@ -223,7 +223,7 @@ def read_jobs(
 
 def _from_files(
     request: SshareRequest, config: Config, site: SshareSite, on_progress: OnProgress
-) -> Jobs:
+) -> ChargedJobs:
     zone = request.zone or (site.cluster.zone if site.cluster else None)
     logs = open_logs(request.sacct, sacct.DIALECT.name, replace(request.reading, zone=zone))
     frames, refused, warnings = [], [], []
@@ -259,7 +259,7 @@ def _from_files(
         common = {"cpu", "mem", "node", "billing", "gres/gpu", *site.conf.tres}
         needed = common.union(site.everywhere, *site.weights.values())
         amounts = tres_columns(allocated, sorted(needed))
-    return Jobs(attempts, amounts, zone or "UTC", tuple(warnings))
+    return ChargedJobs(attempts, amounts, zone or "UTC", tuple(warnings))
 
 
 def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
@@ -270,7 +270,7 @@ def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
     return pl.concat([part.records for part in parts], how="diagonal"), refusals
 
 
-def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
+def _from_database(config: Config, folder: Path, site: SshareSite) -> ChargedJobs:
     assert site.cluster is not None  # checked in read_site
     path = folder / config.output.database
     archive = places.Site(config, folder).archive_of(path)
@@ -280,10 +280,12 @@ def _from_database(config: Config, folder: Path, site: SshareSite) -> Jobs:
         raise UsageError(
             f"{path}: has no job of cluster {site.cluster.name!r}; 'fairaudit run' reads its logs"
         )
-    return Jobs(attempts, stored(attempts), site.cluster.zone)
+    return ChargedJobs(attempts, stored(attempts), site.cluster.zone)
 
 
-def assumed(site: SshareSite, jobs: Jobs, charged: Charged, places: ChargedNodes) -> list[str]:
+def assumed(
+    site: SshareSite, jobs: ChargedJobs, charged: Charged, places: ChargedNodes
+) -> list[str]:
     """Return the assumptions about jobs as sentences."""
     lines = []
     if unknown := uncounted(site.weights, jobs.amounts):

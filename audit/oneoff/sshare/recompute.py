@@ -40,7 +40,7 @@ from audit.metrics.slurm.shares import (
 from audit.metrics.slurm.usage import Charged, SlurmUsage, charge, fit_phase
 from audit.oneoff.requests import memory, typed_gpus, walltime, whole_number
 from audit.oneoff.sshare.inputs import (
-    Jobs,
+    ChargedJobs,
     SshareRequest,
     SshareSite,
     assumed,
@@ -141,7 +141,7 @@ class SshareBasis(NamedTuple):
     """Jobs, shares and settings from which the figures of one instant follow."""
 
     site: SshareSite
-    jobs: Jobs
+    jobs: ChargedJobs
     tree: Tree
     charged: Charged
     placed: ChargedNodes

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
-from audit.kernels.growing import Table
+from audit.kernels.growing import GrowingTable
 from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
 from audit.metrics.closed_hours import DAY_S, HOUR_S, hour_of_week
 from audit.model import Window
@@ -119,7 +119,7 @@ class WindowCandidate(NamedTuple):
 
         Of possible starts, the first of each attempt and hour.
         """
-        tables = Table(2), Table(2)
+        tables = GrowingTable(2), GrowingTable(2)
         kernels.forbidden_starts(seen.possible_starts, self.closed(), *tables)
         mine, others = (Forbidden.of_table(table.taken()) for table in tables)
         return mine, others
@@ -133,7 +133,7 @@ class WindowCandidate(NamedTuple):
             side: [n], the attempts that count; see ``Side``.
         """
         users, bits = seen.observed.numbering
-        out = Table(1)
+        out = GrowingTable(1)
         numbers = kernels.EventNumbers(seen.observed.numbered("user"), users, bits)
         kernels.forbidden_events(seen.possible_starts, self.closed(side), numbers, out)
         found = out.taken()[:, 0]
