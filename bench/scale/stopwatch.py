@@ -24,7 +24,7 @@ AUDIT: Mapping[str, str] = {
     "audit.pipeline.inferring.find_windows": "windows",
     "audit.scenario.windows.search.compared_starts": "agreement of policies",
     "audit.scenario.windows.search.as_table": "agreement of policies",
-    "audit.scenario.windows.search._falls": "agreement with each window",
+    "audit.scenario.windows.search._agreeing": "agreement with each window",
     "audit.pipeline.inferring.agreement": "agreement of policies",
     "audit.pipeline.inferring.passes_shown": "causes of waits",
     "audit.cluster.compute.account.account": "causes of waits",
