@@ -96,10 +96,10 @@ def script(slurm: Slurm, worker: Sequence[str], logs: Path) -> str:
             "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
             f"export POLARS_MAX_THREADS={slurm.cores}",
             'task="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"',
+            "trap 'scontrol requeue \"$task\"' USR1",
             # one that begins again may meet its own name, which the scheduler has not yet dropped
             f'{shlex.join(worker)} --name "$task.${{SLURM_RESTART_COUNT:-0}}" &',
             "worker=$!",
-            "trap 'scontrol requeue \"$task\"' USR1",
             "while kill -0 $worker 2> /dev/null; do wait $worker; done",
             "",
         ]
