@@ -9,6 +9,7 @@ import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
 from audit.kernels import sums
@@ -39,6 +40,11 @@ _FEW: Final = 256  # values per group below which ``math.fsum`` is faster than s
 def exact_sum(values: Floats) -> float:
     """Return the sum, rounded once: independent of the order of the values."""
     return grouped_sums(np.zeros(len(values), np.int64), values, 1)[0]
+
+
+def exact_mean(values: NDArray[np.generic]) -> float | None:
+    """Return the mean, independent of the order of the values; None without any."""
+    return exact_sum(values.astype(np.float64)) / len(values) if len(values) else None
 
 
 def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:

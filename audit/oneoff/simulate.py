@@ -19,7 +19,7 @@ from audit.errors import UsageError, refusals
 from audit.files import folders, replace
 from audit.formats import swf
 from audit.metrics.attempts import performance, population
-from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
+from audit.metrics.quantiles import MEDIAN, exact_mean, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.inferring import in_force
@@ -264,16 +264,12 @@ def _figures(
         started=started.height,
         never_started=int((standings == Standing.NEVER_STARTED).sum()),
         start_unknown=int((standings == Standing.START_UNKNOWN).sum()),
-        wait_mean=_mean(waits),
+        wait_mean=exact_mean(waits),
         wait_median=nearest_rank(waits, MEDIAN),
-        bounded_slowdown_mean=_mean(slowdowns),
+        bounded_slowdown_mean=exact_mean(slowdowns),
         utilization=performance.utilization(activity),
         span_s=now - begin,
     )
-
-
-def _mean(values: np.typing.NDArray[np.float64]) -> float | None:
-    return exact_sum(values) / len(values) if len(values) else None
 
 
 def _about(pool: Pool) -> str:

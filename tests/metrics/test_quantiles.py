@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.quantiles import exact_sum, grouped_sums, nearest_rank, ranks, spearman
+from audit.metrics.quantiles import (
+    exact_mean,
+    exact_sum,
+    grouped_sums,
+    nearest_rank,
+    ranks,
+    spearman,
+)
 from tests.naive import attempts as naive
 from tests.naive import sensitivity as slow
 
@@ -84,3 +91,10 @@ def test_rank_correlation(pairs: list[tuple[int, int]]) -> None:
         assert np.isnan(found)
     else:
         assert float(found) == pytest.approx(expected)
+
+
+def test_a_mean_does_not_depend_on_the_order() -> None:
+    values = np.array([1e16, 1.0, -1e16, 3.0])
+    assert exact_mean(values) == exact_mean(values[::-1]) == 1.0
+    assert exact_mean(np.array([2, 3])) == 2.5
+    assert exact_mean(values[:0]) is None

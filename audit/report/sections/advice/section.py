@@ -25,7 +25,6 @@ from audit.report.sections.trust.section import (
     MOST_OF_TITLE,
     MUCH,
     NO_REASON,
-    USABLE,
 )
 from audit.report.sections.who import page_one
 from audit.report.source import ReportSection, SectionSource
@@ -227,7 +226,7 @@ def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence
         return (say(phrases.HARDLY),)
     found = [*map(replayed, facts.changes[:most_changes]), *_questions(facts)]
     last = NOTHING
-    usable = facts.agreement is not None and facts.agreement >= USABLE
+    usable = facts.agreement is not None and facts.agreement >= KNOWN
     if facts.agreement is None:
         last = say(phrases.UNKNOWN_REPLAY)
     elif facts.part:

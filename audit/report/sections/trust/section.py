@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.verdict import VerdictBound, Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
@@ -47,8 +48,6 @@ def _before_earlier(jobs: pl.DataFrame) -> Iterable[tuple[float, float]]:
         started[k] = True
 
 
-USABLE: Final = 0.65
-"""Agreement of a replay from which its changes count."""
 MUCH: Final = 0.05
 LISTED: Final = 0.01
 NO_REASON: Final = 0.2
@@ -160,7 +159,7 @@ def lines(facts: PageFacts) -> tuple[Sentence, ...]:
     """Return what would help next, how much was tested, and whether the verdict is close."""
     made = [next_file(facts)]
     if facts.decision.word is not Word.QUIET:
-        usable = facts.agreement is not None and facts.agreement >= USABLE
+        usable = facts.agreement is not None and facts.agreement >= KNOWN
         if usable and not facts.untested and (facts.changes or facts.tried):
             share = Slot(amounts.short_share(facts.agreement), "agreement of the replay")
             made.append(say(phrases.REPLAY, share=share))

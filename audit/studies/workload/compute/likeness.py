@@ -25,12 +25,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from audit.array_types import Floats
 from audit.metrics import claims
 from audit.metrics.draws import Draws, ResampledFigure
-from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
+from audit.metrics.quantiles import MEDIAN, exact_mean, exact_sum, nearest_rank
 from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
 from audit.studies.workload.compute.classes import PARTS
@@ -78,7 +77,7 @@ class Likeness(NamedTuple):
         values = [value for one in self.drawn if (value := getattr(one, trait)) is not None]
         if not values:
             return TraitSpan(None, None, None)
-        return TraitSpan(_mean(np.array(values, np.float64)), min(values), max(values))
+        return TraitSpan(exact_mean(np.array(values, np.float64)), min(values), max(values))
 
 
 def drawn(model: LogModel, seed: int) -> tuple[Traits, ...]:
@@ -102,25 +101,21 @@ def traits(attempts: pl.DataFrame, model: LogModel) -> Traits:
     waits = np.sort(starts(fits, model.capacity) - fits["arrival_time"].to_numpy())
     peak = clock.part_of(arrival) == PARTS.index("peak")
     by_day = np.bincount(clock.day_of(arrival), minlength=model.days).astype(np.float64)
-    gap, days = np.diff(arrival).astype(np.float64), _mean(by_day)
-    mean_gap = _mean(gap)
+    gap, days = np.diff(arrival).astype(np.float64), exact_mean(by_day)
+    mean_gap = exact_mean(gap)
     lasted = float(clock.edges[-1] - clock.edges[0])
     return Traits(
         attempts=float(len(arrival)),
-        mean_size=_mean(size) or 0.0,
-        mean_occupancy_s=_mean(occupancy) or 0.0,
-        mean_walltime_s=_mean(attempts["walltime_s"].drop_nulls().to_numpy()),
+        mean_size=exact_mean(size) or 0.0,
+        mean_occupancy_s=exact_mean(occupancy) or 0.0,
+        mean_walltime_s=exact_mean(attempts["walltime_s"].drop_nulls().to_numpy()),
         load=int((size * occupancy).sum()) / (model.capacity * lasted),
-        peak=_mean(peak) or 0.0,
+        peak=exact_mean(peak) or 0.0,
         gap_variation=math.sqrt(_variance(gap, mean_gap)) / mean_gap if mean_gap else None,
         day_dispersion=_variance(by_day, days) / days if days else 0.0,
-        wait_mean_s=_mean(waits),
+        wait_mean_s=exact_mean(waits),
         wait_median_s=nearest_rank(waits.astype(np.float64), MEDIAN),
     )
-
-
-def _mean(values: NDArray[np.generic]) -> float | None:
-    return exact_sum(values.astype(np.float64)) / len(values) if len(values) else None
 
 
 def _variance(values: Floats, mean: float) -> float:
