@@ -143,11 +143,11 @@ def all_changed(todays: Sequence[Scenario], change: ScenarioChange) -> list[Scen
     ):
         if names:
             _refuse_unknown(names, todays, flag, kind)
-    everybody = pl.concat([today.attempts.select("user", "account") for today in todays])
-    return [_changed(today, change, everybody) for today in todays]
+    owners = pl.concat([today.attempts.select("user", "account") for today in todays])
+    return [_changed(today, change, owners) for today in todays]
 
 
-def _changed(today: Scenario, change: ScenarioChange, everybody: pl.DataFrame) -> Scenario:
+def _changed(today: Scenario, change: ScenarioChange, owners: pl.DataFrame) -> Scenario:
     pool = decided(today.pool, change)
     _refuse_unused(pool, change)
     attempts = today.attempts
@@ -166,7 +166,7 @@ def _changed(today: Scenario, change: ScenarioChange, everybody: pl.DataFrame) -
         attempts = spread(attempts, change.per_node, pool)
     fairshare = today.fairshare
     if change.targets:
-        fairshare = retargeted(fairshare, today.attempts, change.targets, everybody)
+        fairshare = retargeted(fairshare, today.attempts, change.targets, owners)
     if change.half_life_s is not None:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
     if change.weights:
@@ -463,13 +463,13 @@ def retargeted(
     fairshare: Fairshare,
     attempts: pl.DataFrame,
     targets: Mapping[str, float],
-    everybody: pl.DataFrame,
+    owners: pl.DataFrame,
 ) -> Fairshare:
     """Return owners ranked by other shares.
 
     Where there are shares, those of the named users and accounts are replaced. Where there are
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
-    ``attempts`` are those of the pool; ``everybody`` has the users and accounts of all pools.
+    ``attempts`` are those of the pool; ``owners`` are the users and accounts of all pools.
 
     Raises:
         UsageError: a name is unknown, or all shares are 0.
@@ -481,7 +481,7 @@ def retargeted(
         shares = [targets.get(name, share) if place else share for place, (name, share) in placed]
         return fairshare._replace(tree=tree._replace(shares=np.array(shares, np.float64)))
     kinds: tuple[Kind, ...] = ("account", "user")
-    named = {kind: set(everybody[kind]) for kind in kinds}
+    named = {kind: set(owners[kind]) for kind in kinds}
     kind = next((kind for kind in kinds if set(targets) <= named[kind]), None)
     if kind is None:
         _refuse_untargeted(targets, named["account"] | named["user"], "the log")

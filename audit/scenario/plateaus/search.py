@@ -205,7 +205,7 @@ class PlateauSearch:
 
     @cached_property
     def _own_nodes(self) -> Ints:
-        """What the nodes have on which each user's jobs ran, [R, users]; much if few started."""
+        """Amounts of the nodes that each user's jobs ran on, [R, users]; much if few started."""
         nodes, much = self.jobs.places.nodes, np.iinfo(np.int64).max
         if not len(nodes.node):
             return np.full((len(self.jobs.resources), int(self.user.max(initial=0)) + 1), much)

@@ -38,7 +38,7 @@ from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
 from audit.metrics.draws import Draws
-from audit.metrics.quantiles import exact_sum
+from audit.metrics.quantiles import exact_mean
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.report.study.cells import StudyCell, studied
@@ -215,7 +215,8 @@ def typical(seeds: Sequence[PolicyOutcome]) -> PolicyOutcome:
 
 def mean_of(values: Ints | Floats) -> float:
     """Return the mean, independent of the order of values; NaN without values."""
-    return exact_sum(values.astype(np.float64)) / len(values) if len(values) else float("nan")
+    mean = exact_mean(values)
+    return float("nan") if mean is None else mean
 
 
 class PolicyFigure(NamedTuple):
