@@ -6,7 +6,7 @@ A schedule is a table, observed or simulated, with the columns of ``ATTEMPTS`` a
 """
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -259,6 +259,7 @@ class Declared(NamedTuple):
     """Whether the scheduler allocates memory, by slurm.conf; None: it does not say."""
     limits: tuple[Limit, ...] = ()
     """Those of the scheduler's files."""
+    limits_of: Literal["slurm", "pbs"] = "pbs"
 
 
 class Pool(NamedTuple):

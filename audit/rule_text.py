@@ -38,14 +38,23 @@ def short_text(rule: Limit | Window, resource: str) -> str:
 
     It has no days and no clock, so several rules may have the same name.
     """
+    over = (
+        "" if rule.walltime_above_s is None else f" for jobs over {_rough(rule.walltime_above_s)}"
+    )
     if isinstance(rule, Limit):
-        most = _most(rule, "time")
-        entity = f" per {rule.per}" if rule.per else ""
-        return f"limit of {most}{entity}{_places(rule, resource)}"
-    if rule.walltime_above_s is not None:
-        over = _rough(rule.walltime_above_s)
-        return f"{_closed(rule)} for jobs over {over}"
-    return f"closed hours{_places(rule, resource, partition='of')}"
+        places = _places(rule, resource)
+        if over and rule.most == 0:
+            return f"longest time limit allowed{places}"
+        if rule.per == "job":
+            return f"largest job allowed{places}{over}"
+        alone = rule.per is not None and len(getattr(rule, rule.per) or ()) == 1
+        entity = f" per {rule.per}" if rule.per and not alone else ""
+        return f"limit of {_most(rule, 'time')}{entity}{places}{over}"
+    return (
+        f"{_closed(rule)}{over}"
+        if over
+        else f"closed hours{_places(rule, resource, partition='of')}"
+    )
 
 
 def _places(scope: Scope, resource: str, **prepositions: str) -> str:

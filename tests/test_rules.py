@@ -128,6 +128,29 @@ def test_short_names_say_what_a_number_is(partition: str, of_limit: str, of_wind
 
 
 @pytest.mark.parametrize(
+    ("limit", "name"),
+    [
+        (
+            Limit(most=0, walltime_above_s=600, partition=("short",)),
+            "longest time limit allowed in short",
+        ),
+        (Limit(most=64, resource="cpus", per="job", qos=("q",)), "largest job allowed in QOS q"),
+        (Limit(most=4, per="user", user=("ann",)), "limit of 4 running jobs of user ann"),
+        (
+            Limit(most=4, per="user", walltime_above_s=14_400),
+            "limit of 4 running jobs per user for jobs over 4 h",
+        ),
+        (
+            Limit(most=4, per="user", user=("ann", "bob")),
+            "limit of 4 running jobs per user of user ann, bob",
+        ),
+    ],
+)
+def test_short_names_of_limits_say_each_thing_once(limit: Limit, name: str) -> None:
+    assert short_text(limit, "cpus") == name
+
+
+@pytest.mark.parametrize(
     ("hours", "name"),
     [
         (range(8, 18), "daytime closure for jobs over 12 h"),

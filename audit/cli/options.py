@@ -229,6 +229,13 @@ def node_files(**files: Path | None) -> Any:
     return NodeFiles(**files)
 
 
+def slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
+    """Return files with the output of Slurm's programs (``cluster.slurm_files.SlurmFiles``)."""
+    from audit.cluster.slurm_files import SlurmFiles
+
+    return SlurmFiles(associations=assoc, **files)
+
+
 def _request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
     """Return the logs and how to read them (``pipeline.opening.LogRequest``)."""
     from audit.ingest import evidence
@@ -237,6 +244,7 @@ def _request(*, logs: list[Path] | None, zone: str | None, **given: Any) -> Any:
     how = reading(zone=zone, **taken(given, READING.keys() - {"zone"}))
     if given.keys() >= _ABOUT_NODES.keys():
         given["files"] = node_files(**taken(given, NODE_FILES))
+        given["slurm"] = slurm_files(**taken(given, SLURM_FILES))
         given["evidence"] = evidence.given(**taken(given, EVIDENCE_FILES))
     return LogRequest(logs=logs or (), reading=how, zone=zone, **given)
 
@@ -255,7 +263,7 @@ _OF_LOGS = {
 }
 
 
-_ABOUT_NODES = {**NODE_FILES, **EVIDENCE_FILES}
+_ABOUT_NODES = {**NODE_FILES, **SLURM_FILES, **EVIDENCE_FILES}
 
 
 def _of_logs(text: str, files: Mapping[str, Any], **default: Any) -> OptionGroup:

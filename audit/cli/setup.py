@@ -18,16 +18,10 @@ from audit.errors import UsageError
 
 if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
+    from audit.cluster.slurm_files import SlurmFiles
     from audit.formats.dialects import Reading
     from audit.setup.asking import CommandPlan, SlurmOutput
     from audit.setup.init import Draft
-    from audit.setup.slurm import SlurmFiles
-
-
-def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
-    from audit.setup.slurm import SlurmFiles
-
-    return SlurmFiles(associations=assoc, **files)
 
 
 def _how(*, table: str | None, maps: list[str] | None, **given: Any) -> Any:
@@ -39,7 +33,7 @@ def _how(*, table: str | None, maps: list[str] | None, **given: Any) -> Any:
     return reading, None if maps else table
 
 
-OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.OptionGroup(_slurm_files, opt.SLURM_FILES)]
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.OptionGroup(opt.slurm_files, opt.SLURM_FILES)]
 OfNodes: TypeAlias = Annotated["NodeFiles", opt.OptionGroup(opt.node_files, opt.NODE_FILES)]
 HowToRead: TypeAlias = Annotated["tuple[Reading, str | None]", opt.OptionGroup(_how, opt.READING)]
 

@@ -349,7 +349,6 @@ def _of_periods(
     budget_s = work.config.simulation.advice_budget_s / len(setting.pools)
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
-    of_files = setting.declared.limits
     holding = setting.shown_of(pool.name).holding
     recorded = recorded_rules(pool, jobs)
     evidence = OfLog.of(jobs, pool, setting.now, holding, booked.barred.filter("held"))
@@ -357,7 +356,7 @@ def _of_periods(
     for number, (period, seed) in enumerate(work.seeds.items()):
         work.progress(_FIGURES, number, len(work.seeds))
         own = work.task.of(period).shown_of(pool.name)
-        rules = rules_of(pool, own.evidence, of_files)
+        rules = rules_of(pool, own.evidence, setting.declared)
         rules = pl.concat([rules, recorded])
         holds = pl.DataFrame(own.holds, HOLDS)
         around = population.around(jobs, period)

@@ -256,6 +256,7 @@ def stored(declared: Declared) -> dict[str, Any]:
         found["counts_memory"] = declared.counts_memory
     if declared.limits:
         found["limits"] = [limit.model_dump(mode="json") for limit in declared.limits]
+        found["limits_of"] = declared.limits_of
     return found
 
 
@@ -267,5 +268,5 @@ def restored(kept: Mapping[str, Any]) -> Declared:
         [[name, *of] for names, *of in kept[key] for name in names] for key in ("nodes", "absences")
     ]
     limits = tuple(Limit.model_validate_json(json.dumps(one)) for one in kept.get("limits", ()))
-    found = [*listed, kept["cautions"], kept.get("counts_memory")]
+    found = [*listed, kept["cautions"], kept.get("counts_memory"), (), kept.get("limits_of", "pbs")]
     return _ADAPTER.validate_python(found)._replace(limits=limits)

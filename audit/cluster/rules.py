@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from audit.cluster.inference import NOTHING
 from audit.metrics.attempts import account
-from audit.model import Limit, Pool
+from audit.model import Declared, Limit, Pool
 from audit.model import Window as Hours
 from audit.rule_text import scope_text, short_text
 
@@ -30,13 +31,13 @@ RULES: Final = pl.Schema(
 
 
 def rules_of(
-    pool: Pool, evidence: Sequence[Mapping[str, Any]], of_files: Sequence[Limit] = ()
+    pool: Pool, evidence: Sequence[Mapping[str, Any]], declared: Declared = NOTHING
 ) -> pl.DataFrame:
     """Return the limits and windows of a pool, columns of ``RULES``.
 
     Args:
         evidence: rows about the inferred rules; those without a row are configured.
-        of_files: limits that PBS's own file states.
+        declared: the limits that the scheduler's own files state.
     """
     inferred = {row["rule"]: row for row in evidence}
     rows = []
@@ -50,7 +51,7 @@ def rules_of(
                 "kind": _kind(rule),
                 "scope": scope_text(rule, pool.resource) or None,
                 **(_level(rule) if isinstance(rule, Limit) else {}),
-                "source": "inferred" if found else "pbs" if rule in of_files else "configured",
+                "source": "inferred" if found else _stated(rule, declared),
                 "valid_from": rule.valid_from,
                 "valid_to": rule.valid_to,
                 **{key: found.get(key) for key in ("starts", "breaks", "stops")},
@@ -84,6 +85,10 @@ def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
 def _level(limit: Limit) -> dict[str, Any]:
     unit = (limit.resource or "jobs") + ("_s" if limit.remaining else "")
     return {"per": limit.per, "level": limit.most, "unit": unit}
+
+
+def _stated(rule: Limit | Hours, declared: Declared) -> str:
+    return declared.limits_of if rule in declared.limits else "configured"
 
 
 def _kind(rule: Limit | Hours) -> str:

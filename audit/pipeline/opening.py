@@ -12,11 +12,12 @@ from typing import Final
 import polars as pl
 
 from audit import periods
-from audit.cluster import declared, inference
+from audit.cluster import declared, inference, slurm_files
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
 from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import ClusterSettings, configured, one_off
+from audit.cluster.slurm_files import SlurmFiles
 from audit.config import Cluster, Config, PeopleConfig
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
@@ -92,6 +93,7 @@ class LogRequest:
     resource: Resource | None = None
     zone: str | None = None
     files: NodeFiles = declared.NO_FILES
+    slurm: SlurmFiles = slurm_files.NO_FILES
     evidence: Sequence[EvidenceFile] = ()
 
     @property
@@ -158,15 +160,22 @@ class LogRequest:
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
             nodes = declared.read(self.files, zone, taken.cluster.value)
+            nodes, facts = slurm_files.with_files(nodes, self.slurm, taken.cluster.value)
             nodes = declared.dated(nodes, taken.of_nodes)
             asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
-            return one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
-        own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
-        flags: dict[str, object] = {**own, **self.files.given}
+            setting = one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
+            return replace(setting, facts=(*setting.facts, *facts))
+        flags: dict[str, object] = {
+            "--pool-size": self.pool_size,
+            "--resource": self.resource,
+            "--zone": self.zone,
+            **{f"--{key}": path for key, path in self.files.given.items()},
+            **{slurm_files.FLAGS[key]: path for key, path in self.slurm.given.items()},
+        }
         for flag, value in flags.items():
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
-                raise UsageError(f"--{flag}: {described}; change it there")
+                raise UsageError(f"{flag}: {described}; change it there")
         nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
         setting = setting.doubting(taken.doubts)

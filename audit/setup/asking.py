@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from audit import config, periods
 from audit.cluster.declared import NodeFiles
+from audit.cluster.slurm_files import SlurmFiles
 from audit.errors import UsageError
 from audit.files import privacy
 from audit.formats.nodes import absences
@@ -24,7 +25,6 @@ from audit.formats.slurm import sacctmgr
 from audit.nightly import sources
 from audit.progress import OnProgress, silent
 from audit.setup.init import Draft
-from audit.setup.slurm import SlurmFiles
 from audit.words import EvidenceKind
 
 FOLDER: Final = "slurm"

@@ -18,9 +18,10 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from audit import config, periods, resources
-from audit.cluster import declared, inference
+from audit.cluster import declared, inference, slurm_files
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import OF_RECORDS, Fact
+from audit.cluster.slurm_files import NO_FILES, SlurmContent, SlurmFiles
 from audit.config.table import presets
 from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError, refusals
@@ -34,7 +35,6 @@ from audit.ingest.logs import Opened, inspect, logs_in, open_logs
 from audit.progress import OnProgress, silent
 from audit.setup import slurm
 from audit.setup.pools import SeenInLogs, inferred, of_nodes, of_partitions
-from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
 
 _TARGETS: Final = "To fill in if there are targets, such as {{ {0} = 0.6, {1} = 0.4 }}."
@@ -118,13 +118,13 @@ def infer(
     periods.zone("UTC" if zone is None else zone)
     paths = map(str, (*logs, *files.given.values(), *machines.given.values()))
     _refuse_bytes(*paths, *(reading.columns or ()), reading.separator or "")
-    texts = slurm.texts(files)
+    texts = slurm_files.texts(files)
     reading = replace(reading, zone=zone)
     by_source = [_source(path, reading, folder) for path in logs]
     opened = [log for _, logs_of_source in by_source for log in logs_of_source]
     headers = [log.header for log in opened]
     seen = _look_into(opened, name, on_progress) if opened else None
-    content = slurm.read(files, texts, name or (seen.cluster if seen else None))
+    content = slurm_files.read(files, texts, name or (seen.cluster if seen else None))
     cluster = _name(name, seen, headers, content)
     in_zone = _doubted(inference.zone(zone, headers), opened)
     facts = [fact for fact in (cluster, in_zone) if fact]
@@ -155,7 +155,7 @@ def _origin(zone: Fact, *, asked: bool) -> str:
 
 
 def _usage(
-    content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
+    content: SlurmContent, folder: Path, facts: list[Fact], notes: dict[str, str]
 ) -> config.UsageConfig:
     usage = config.UsageConfig()
     if content.files.tell_usage:
@@ -251,7 +251,7 @@ def _look_into(logs: Sequence[Opened], name: str | None, on_progress: OnProgress
 
 
 def _name(
-    name: str | None, seen: SeenInLogs | None, headers: Sequence[Header], content: slurm.Content
+    name: str | None, seen: SeenInLogs | None, headers: Sequence[Header], content: SlurmContent
 ) -> Fact | None:
     computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
     if name is not None:
@@ -277,7 +277,7 @@ def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
 
 def _deciding(
     pools: Sequence[config.PoolConfig],
-    content: slurm.Content,
+    content: SlurmContent,
     facts: list[Fact],
     notes: dict[str, str],
 ) -> tuple[config.PoolConfig, ...]:

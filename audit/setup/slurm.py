@@ -1,79 +1,22 @@
 """The output of Slurm's programs, and the configuration that follows from it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from audit import config
-from audit.cluster import fairshare
+from audit.cluster import slurm_files
 from audit.cluster.inference import Fact
-from audit.errors import UsageError
-from audit.formats.slurm import sacctmgr, scontrol
-from audit.formats.slurm.limits import limits_of
-from audit.formats.slurm.sacctmgr import Association, Fault, Qos
+from audit.cluster.slurm_files import FLAGS, SlurmContent
+from audit.formats.slurm import scontrol
+from audit.formats.slurm.sacctmgr import Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
 from audit.model import Limit, Placement, PreemptionRule
 from audit.policies import Backfill, Order
 from audit.words import Algorithm, first_of
 
-_FLAGS: Final = {
-    "partitions": "--partitions",
-    "associations": "--assoc",
-    "qos": "--qos",
-    "slurm_conf": "--slurm-conf",
-}
-_SHOWN: Final = 10  # maximum number of faults of a file that are listed
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class SlurmFiles:
-    """Files with the output of Slurm's programs."""
-
-    partitions: Path | None = None
-    """``scontrol show partition``."""
-    associations: Path | None = None
-    """``sacctmgr show assoc`` or ``dump``."""
-    qos: Path | None = None
-    """``sacctmgr show qos``."""
-    slurm_conf: Path | None = None  # slurm.conf, or ``scontrol show config``
-
-    @property
-    def given(self) -> dict[str, Path]:
-        """The files that were given, by their keys in ``[clusters.usage]``."""
-        paths = {key.name: getattr(self, key.name) for key in fields(self)}
-        return {key: path for key, path in paths.items() if path is not None}
-
-    @property
-    def tell_usage(self) -> bool:
-        """Whether they describe usage as well as hardware."""
-        return bool(self.given.keys() - {"partitions"})
-
-
-NO_FILES: Final = SlurmFiles()
-
-
-@dataclass(frozen=True)
-class Content:
-    """The content of the files; empty without a file."""
-
-    files: SlurmFiles
-    listing: scontrol.PartitionListing | None = None
-    associations: tuple[Association, ...] = ()
-    qos: tuple[Qos, ...] = ()
-    conf: SlurmConf | None = None
-    silent: tuple[str, ...] = ()  # names of the files that have no columns for limits
-
-    @property
-    def cluster(self) -> Fact | None:
-        """The cluster's name in the files."""
-        names = (
-            (self.listing.cluster if self.listing else None, self.files.partitions),
-            (self.conf.cluster if self.conf else None, self.files.slurm_conf),
-            *((row.cluster, self.files.associations) for row in self.associations),
-        )
-        return next((Fact("cluster", name, str(path)) for name, path in names if name), None)
+_SHARED: Final = "limits of accounts, users and QOS hold over all pools; here each has its own"
 
 
 @dataclass
@@ -95,64 +38,7 @@ class UsageDraft:
         self.notes[key] = note
 
 
-def texts(files: SlurmFiles) -> dict[str, str]:
-    """Return the text of each file by its key, or raise UsageError."""
-    found = {}
-    for key, path in files.given.items():
-        try:
-            found[key] = fairshare.text(path)
-        except FileNotFoundError as error:
-            raise UsageError(f"{path}: no such file ({_FLAGS[key]})") from error
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror} ({_FLAGS[key]})") from error
-    return found
-
-
-def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> Content:
-    """Return the content of the files, whose ``texts`` are given; they may name the cluster.
-
-    Raises UsageError, with the faults of all files, if a file is not what its flag expects.
-    """
-    faults: list[str] = []
-
-    def content(key: str, reader: Callable[[str], tuple[T, Sequence[Fault]]]) -> T | None:
-        if key not in by_key:
-            return None
-        parsed, wrong = reader(by_key[key])
-        path, flag = files.given[key], _FLAGS[key]
-        faults.extend(
-            f"{path}{f':{fault.line}' if fault.line else ''}: {fault.text} ({flag})"
-            for fault in wrong[:_SHOWN]
-        )
-        if len(wrong) > _SHOWN:
-            faults.append(f"{path}: and {len(wrong) - _SHOWN} more ({flag})")
-        return parsed
-
-    listing = content("partitions", lambda text: _partitions(text, billed=files.tell_usage))
-    conf = content("slurm_conf", fairshare.slurm_settings)
-    for named in (listing, conf):
-        cluster = cluster or (named.cluster if named else None)
-    rows = content("associations", lambda text: fairshare.associations(text, cluster))
-    qos = content("qos", sacctmgr.qualities)
-    if faults:
-        raise UsageError("\n".join(faults))
-    silent = tuple(
-        files.given[key].name
-        for key in ("associations", "qos")
-        if key in by_key and not sacctmgr.tells_limits(by_key[key])
-    )
-    return Content(files, listing, tuple(rows or ()), tuple(qos or ()), conf, silent)
-
-
-def _partitions(text: str, *, billed: bool) -> tuple[scontrol.PartitionListing, Sequence[Fault]]:
-    listing = scontrol.read(text)
-    if not listing.partitions:
-        remedy = "--partitions expects the output of 'scontrol show partition'"
-        return listing, [Fault(0, f"no list of partitions; {remedy}")]
-    return listing, fairshare.partitions(text)[1] if billed else ()
-
-
-def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
+def usage(content: SlurmContent, paths: Mapping[str, str]) -> UsageDraft:
     """Return how usage is charged, decays and is compared with shares according to the files."""
     draft = UsageDraft(dict(paths))
     _decay(content, draft)
@@ -161,7 +47,7 @@ def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
     return draft
 
 
-def _decay(content: Content, draft: UsageDraft) -> None:
+def _decay(content: SlurmContent, draft: UsageDraft) -> None:
     conf, path = content.conf or SlurmConf(), content.files.slurm_conf
     source = path.name if path else "Slurm's defaults"
     reset = "none" if conf.reset == "now" else conf.reset
@@ -187,7 +73,7 @@ def _decay(content: Content, draft: UsageDraft) -> None:
         draft.facts += [Fact("not read", note, source, f"{path}: {note}") for note in conf.notes]
 
 
-def _billing(content: Content, draft: UsageDraft) -> None:
+def _billing(content: SlurmContent, draft: UsageDraft) -> None:
     conf, files = content.conf or SlurmConf(), content.files
     draft.put("penalty", "billing", "As billed by Slurm, times the usage factor of the QOS.")
     draft.put("max_tres", "MAX_TRES" in conf.flags, _from_conf(files.slurm_conf, "PriorityFlags"))
@@ -208,7 +94,7 @@ def _billing(content: Content, draft: UsageDraft) -> None:
         draft.facts.append(Fact("usage factors", factors, files.qos.name))
 
 
-def _shares(content: Content, draft: UsageDraft) -> None:
+def _shares(content: SlurmContent, draft: UsageDraft) -> None:
     conf, files = content.conf or SlurmConf(), content.files
     if files.associations is None:
         return
@@ -226,7 +112,7 @@ def _shares(content: Content, draft: UsageDraft) -> None:
     draft.facts.append(Fact("fairshare", algorithm.value, source, warning))
 
 
-def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
+def policy(content: SlurmContent, facts: list[Fact]) -> dict[str, Any]:
     """Return Slurm's policy by keys of ``[[clusters.pools]]``; empty if the files lack it.
 
     ``bf_window`` bounds how far ahead Slurm plans, not the walltime of jobs that overtake, so it is
@@ -235,9 +121,9 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
     conf, files = content.conf, content.files
     if conf is None or files.slurm_conf is None or not conf.multifactor:
         return {}
-    source, missing = files.slurm_conf.name, _FLAGS.keys() - files.given.keys()
+    source, missing = files.slurm_conf.name, FLAGS.keys() - files.given.keys()
     if missing:
-        flags = " and ".join(sorted(_FLAGS[key] for key in missing))
+        flags = " and ".join(sorted(FLAGS[key] for key in missing))
         why = f"Slurm's priorities need {flags}; fcfs is assumed"
         facts.append(Fact("order of the queue", "fcfs", source, why))
         return {}
@@ -262,7 +148,7 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
     }
 
 
-def allocation(content: Content, facts: list[Fact]) -> dict[str, Any]:
+def allocation(content: SlurmContent, facts: list[Fact]) -> dict[str, Any]:
     """Return how nodes are allocated by keys of ``[[clusters.pools]]``; only what is no default."""
     conf, files = content.conf, content.files
     if conf is None or files.slurm_conf is None:
@@ -286,7 +172,7 @@ def without_memory(pool: config.PoolConfig) -> config.PoolConfig:
 
 
 def preemption(
-    content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
+    content: SlurmContent, pools: Sequence[config.PoolConfig], facts: list[Fact]
 ) -> tuple[tuple[PreemptionRule, ...], ...]:
     """Return which jobs of each pool give way to which, by partition or by QOS.
 
@@ -320,7 +206,7 @@ def preemption(
 
 
 def _sides(
-    conf: SlurmConf, content: Content, pool: config.PoolConfig
+    conf: SlurmConf, content: SlurmContent, pool: config.PoolConfig
 ) -> tuple[str, list[tuple[scontrol.Partition | Qos, tuple[str, ...]]]]:
     """Return what a rule names, and the partitions of a pool, or all QOS.
 
@@ -338,35 +224,17 @@ def _sides(
 
 
 def limits(
-    content: Content, pools: Sequence[config.PoolConfig], facts: list[Fact]
+    content: SlurmContent, pools: Sequence[config.PoolConfig], facts: list[Fact]
 ) -> tuple[tuple[Limit, ...], ...]:
-    """Return the limits of each pool in the files, without those that Slurm does not enforce.
+    """Return the limits of each pool in the files, as ``slurm_files.limits``.
 
     Limits of the whole cluster become limits of each pool, with a warning.
     """
-    listed = content.listing.partitions if content.listing is not None else ()
-    found = limits_of(content.associations, content.qos, listed)
-    if content.conf is not None and not content.conf.limits_enforced:
-        of_partitions = limits_of((), (), listed)
-        if found.limits != of_partitions.limits and content.files.slurm_conf is not None:
-            where = f"{content.files.slurm_conf.name} (AccountingStorageEnforce)"
-            facts.append(Fact("limits of accounts, users and QOS", "not enforced", where))
-        found = of_partitions
-    elif content.silent:
-        silent = ", ".join(content.silent)
-        remedy = f"'sacctmgr -P show assoc format={sacctmgr.FORMAT}' and 'sacctmgr -P show qos'"
-        why = f"{silent}: no columns for limits, so limits are unknown; use the output of {remedy}"
-        facts.append(Fact("unknown limits", silent, "its columns", why))
-    names = [path.name for key, path in content.files.given.items() if key != "slurm_conf"]
-    source = ", ".join(names)
-    if found.left_out:
-        facts.append(Fact("limits left out", first_of(found.left_out), source))
-    if found.limits:
-        warning = None
-        shared = [limit for limit in found.limits if limit.partition is None]
-        if len(pools) > 1 and any(limit.per != "job" and limit.most for limit in shared):
-            warning = "limits of accounts, users and QOS hold over all pools; here each has its own"
-        facts.append(Fact("limits", f"{len(found.limits):,}", source, warning))
+    found = slurm_files.limits(content)
+    shared = [limit for limit in found.limits if limit.partition is None]
+    several = len(pools) > 1 and any(limit.per != "job" and limit.most for limit in shared)
+    for fact in found.facts:
+        facts.append(replace(fact, warning=_SHARED) if several and fact.what == "limits" else fact)
 
     def concerns(limit: Limit, pool: config.PoolConfig) -> bool:
         whole = not pool.partitions or limit.partition is None

@@ -8,9 +8,9 @@ from typing import Final
 
 from audit import config
 from audit.cluster.declared import NodeFiles
+from audit.cluster.slurm_files import SlurmFiles
 from audit.pipeline.opening import ClusterLog, LogRequest, open_log
 from audit.setup import init
-from audit.setup.slurm import SlurmFiles
 from tests.places import DATA
 
 CAPTURES: Final = DATA / "modern"

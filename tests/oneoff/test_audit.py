@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from audit import config
 from audit.cluster.declared import NodeFiles
+from audit.cluster.slurm_files import SlurmFiles
 from audit.config import Config
 from audit.errors import UsageError
 from audit.model import Limit, Pool
@@ -338,3 +340,45 @@ def test_limits_of_qmgr_are_in_force(tmp_path: Path) -> None:
     with stores.published(outcome.database) as con:
         found = database.rows(con, "SELECT name, source, waiting_s, free_s FROM rules")
         assert found == [("limit of 1 running job per user", "pbs", 100, 100)]
+
+
+DUMP = """\
+Cluster - 'c':Fairshare=1
+Parent - 'root'
+Account - 'a':Fairshare=1
+Parent - 'a'
+User - 'u1':DefaultAccount='a':Fairshare=1:MaxJobs=1
+"""
+
+
+@pytest.mark.usefixtures("figures_only")
+def test_limits_of_slurms_files_are_in_force_if_they_are_enforced(tmp_path: Path) -> None:
+    rows = [
+        "JobID|User|Account|Submit|Start|End|NCPUS|State",
+        "1|u3|a|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T00:00:10|1|COMPLETED",
+        "2|u1|a|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T00:03:20|1|COMPLETED",
+        "3|u1|a|2026-01-05T00:01:40|2026-01-05T00:03:20|2026-01-05T00:03:30|1|COMPLETED",
+    ]
+    log = write(tmp_path / "a.psv", "\n".join(rows) + "\n")
+    files = SlurmFiles(
+        associations=write(tmp_path / "assoc.cfg", DUMP),
+        slurm_conf=write(tmp_path / "slurm.conf", "AccountingStorageEnforce=limits\n"),
+    )
+
+    def found(slurm: SlurmFiles, name: str) -> list[tuple[Any, ...]]:
+        request = LogRequest(logs=[log], slurm=slurm, zone="UTC", pool_size=8)
+        options = AuditOptions(out=tmp_path / name, pdf=False)
+        outcome = audit(Session(request, Config(), fit=False), options)
+        return stores.rows(outcome.database, "SELECT name, source, waiting_s, free_s FROM rules")
+
+    name = "limit of 1 running job of user u1 of account a"
+    assert found(files, "out") == [(name, "slurm", 100, 100)]
+    free = write(tmp_path / "free.conf", "AccountingStorageEnforce=associations\n")
+    assert found(replace(files, slurm_conf=free), "free") == []
+    both = LogRequest(
+        logs=[log],
+        slurm=files,
+        files=NodeFiles(qmgr=write(tmp_path / "qmgr.txt", "set server max_run = [u:PBS_ALL=1]\n")),
+    )
+    with pytest.raises(UsageError, match="--qmgr and --assoc: give the limits of one scheduler"):
+        audit(Session(both, Config(), fit=False), AuditOptions(out=tmp_path / "both", pdf=False))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.cluster.inference import Fact
+from audit.cluster.slurm_files import SlurmFiles
 from audit.config.table import read as read_mapping
 from audit.config.toml import value
 from audit.errors import UsageError
@@ -19,7 +20,6 @@ from audit.policies import BY_OWNER, SETTINGS, Backfill, Order, takers
 from audit.setup import doctor
 from audit.setup import init as initial
 from audit.setup.init import Draft, annotated, infer
-from audit.setup.slurm import SlurmFiles
 from audit.words import Resource
 from tests.examples import examples
 from tests.logs import busy, line, log, write

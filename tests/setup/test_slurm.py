@@ -9,13 +9,13 @@ import pytest
 from audit import config
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
+from audit.cluster.slurm_files import SlurmFiles
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.nightly.run import run
 from audit.setup import doctor
 from audit.setup import init as initial
 from audit.setup.init import Draft, infer
-from audit.setup.slurm import SlurmFiles
 from audit.store import database
 from tests import stores
 from tests.logs import write

@@ -300,7 +300,8 @@ def _questions(facts: PageFacts) -> Iterator[Sentence]:
         rule = facts.rules[0]
         ended = rule.name in facts.ended
         changed = any(rule.name in change.title for change in facts.changes[:MOST_CHANGES])
-        if not changed and (ended or _held_while_free(facts) >= MUCH):
+        over = ended and rule.source != "inferred"  # as the site knows
+        if not changed and not over and (ended or _held_while_free(facts) >= MUCH):
             yield _of_rule(rule, ended=ended)
     if shares.get("nodes", 0.0) >= MUCH:
         yield say(phrases.TO_SPREAD)

@@ -115,14 +115,17 @@ def test_a_rule_that_holds_jobs_only_while_the_machine_is_full_raises_no_questio
 
 
 @pytest.mark.parametrize(
-    ("source", "question"),
+    ("source", "questions"),
     [
-        ("inferred", "were only 1,256 CPUs in service for a while, as the log shows?"),
-        ("configured", "did the limit of 1,256 CPUs end, as the log shows?"),
+        (
+            "inferred",
+            ["To ask: were only 1,256 CPUs in service for a while, as the log shows?"],
+        ),
+        ("configured", []),  # the site knows when its rule ended
     ],
 )
 def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine(
-    source: str, question: str
+    source: str, questions: list[str]
 ) -> None:
     row = {
         "name": "limit of 1,256 CPUs",
@@ -135,7 +138,8 @@ def test_a_limit_of_the_whole_machine_that_ended_may_be_a_smaller_machine(
     }
     rule = shown.named_rule(row)._replace(waiting_s=90.0, free_s=60.0)
     over = facts(causes=causes(rule=0.4, earlier=0.3), rules=(rule,), ended=frozenset({rule.name}))
-    assert to_try(over)[0].plain == f"To ask: {question}"
+    asked = [one.plain for one in to_try(over) if "1,256 CPUs" in one.plain]
+    assert asked == questions
 
 
 def test_a_reason_that_was_recorded_is_asked_about() -> None:
