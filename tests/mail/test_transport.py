@@ -2,6 +2,7 @@
 
 import socket
 import stat
+from email import message_from_bytes
 from email.errors import MessageError
 from email.message import EmailMessage
 from pathlib import Path
@@ -159,12 +160,16 @@ def test_a_mail_with_other_headers_than_those_set_is_not_sent(
     server: Server, cert: Path, tmp_path: Path, header: str, text: str
 ) -> None:
     outbox = Mail(via="outbox", outbox="out", sender="audit@example.org")
+    set_, answers = forged(header, text), []
     for given in (settings(server.port, cert), outbox):
-        post = transport.post(given, tmp_path)
-        answer = post.hand_over(forged(header, text), TO, lambda: pytest.fail("is being sent"))
-        assert answer.outcome is DeliveryOutcome.REFUSED
-        assert "'fairaudit doctor'" in answer.said
-    assert (server.asked, list(tmp_path.iterdir())) == ([], [])
+        answers.append(transport.post(given, tmp_path).hand_over(set_, TO, lambda: None))
+    if {one.outcome for one in answers} == {DeliveryOutcome.REFUSED}:
+        assert all("'fairaudit doctor'" in one.said for one in answers)
+        assert (server.asked, list(tmp_path.iterdir())) == ([], [])
+    else:  # a version of Python without the defect writes the header as it was set
+        assert not transport.breaks_headers()
+        written = [message_from_bytes(file.read_bytes()) for file in (tmp_path / "out").iterdir()]
+        assert [server.got.pop()[1].keys(), *(one.keys() for one in written)] == [set_.keys()] * 2
 
 
 def test_an_encoded_word_in_a_subject_arrives_as_text(server: Server, cert: Path) -> None:
