@@ -222,10 +222,10 @@ def needed_entries_are_enough(case: Case) -> None:
 
 
 def a_cut_costs_one_record(case: Case) -> None:
-    """As below: at 25 bytes or more of the shortest record, and at one in 184 of the others."""
+    """As below: at 12 bytes or more of the shortest record, and at one in 184 of the others."""
     shortest = min(range(len(case.records)), key=lambda k: len(case.records[k]))
     begin, end = case.ends[shortest : shortest + 2]
-    some = range(begin, end + 1, 1 + (end - begin) // 50)
+    some = range(begin, end + 1, 1 + (end - begin) // 24)
     places = range(len(case.head), len(case.sample))
     _cut(case, (cut for cut in places if cut in some or cut % 184 == 0))
 
@@ -270,7 +270,7 @@ def _cut(case: Case, places: Iterable[int]) -> None:
 
 
 def a_flipped_bit_costs_what_it_touches(case: Case) -> None:
-    _flip(case, 10)
+    _flip(case, 5)
 
 
 def each_of_many_flipped_bits_costs_what_it_touches(case: Case) -> None:
