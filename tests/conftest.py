@@ -14,7 +14,6 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-from audit.store import empty
 from tests.examples import USUAL
 from tests.places import ROOT
 
@@ -77,6 +76,8 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _read_once() -> Iterator[None]:
     """Parse the definitions of commands, and read the kept empty store, once per process."""
+    from audit.store import empty
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
         patch.setattr(empty, "_content", functools.cache(empty._content))

@@ -68,7 +68,6 @@ HOSTILE: Final = (
 HOSTILE_BYTES: Final = (
     *(
         b"\xff",
-        b"\xff\xfe\0",
         b"a\0b",
         b"a\rb",
         b"a\nb",
@@ -77,7 +76,7 @@ HOSTILE_BYTES: Final = (
         b'"a',
         b"a=b;c,d|e:f",
     ),
-    *(b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xae", b"x" * 10_240, b"", b" ", b"[1-1000000%50]"),
+    *(b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xae", b"x" * 10_240, b"", b" "),
 )
 
 

@@ -28,12 +28,12 @@ DATA = ROOT / "tests" / "data"
 CASES = (SACCT, JOB_TABLE, PBS, LSF, GRID_ENGINE, SWF)
 LOGS = [
     *(DATA / "sacct" / name for name in ("all.psv", "epoch.psv", "noconvert.psv", "json.json")),
-    *(DATA / "sacct" / name for name in ("berlin.psv", "steps.psv", "us.txt", "window.psv")),
+    *(DATA / "sacct" / name for name in ("berlin.psv", "stepusage.psv", "us.txt", "window.psv")),
     *sorted((DATA / "htcondor").iterdir()),
     *sorted((DATA / "arrays").iterdir()),
     DATA / "gridengine" / "accounting",
     *sorted(DATA.glob("tables/kueue/[we]*s.json")),
-    *sorted(DATA.glob("tables/slurmrestd/jobs_*.json"))[::5],
+    *sorted(DATA.glob("tables/slurmrestd/jobs_*.json")),
     *sorted(path for path in DATA.glob("cases/*/input") if path.parent.name != "pbsnodes-vnodes"),
 ]
 NAMES = ("user", "account", "group", "partition", "qos", "reservation", "cluster", "node_list")

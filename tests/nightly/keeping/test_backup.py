@@ -135,6 +135,7 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
     ("change", "kind", "said"),
     [
         (flip("store.duckdb"), StoreError, "store.duckdb differs from the saved file"),
+        (flip("history.sqlite"), StoreError, "history.sqlite differs from the saved file"),
         (drop("history.sqlite"), StoreError, "is damaged, or not a backup of fairaudit"),
         (
             say(rows={"records": 8}),
