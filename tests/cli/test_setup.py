@@ -120,8 +120,8 @@ def test_a_new_site_until_an_upgrade(run: Run, tmp_path: Path) -> None:
     path.chmod(0o600)
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE OR REPLACE VIEW arrays AS SELECT 1 AS one")
-    looked = run("doctor", "--config", "config.toml").stdout
-    assert "ok     memory: not compared with the published database: another version" in looked
+    older = run("doctor", "--config", "config.toml").stdout
+    assert "ok     memory: not compared with the published database: another version" in older
     assert "not the one that this version" in run("doctor", "--db", str(path), check=2).stdout
 
 
