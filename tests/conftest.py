@@ -1,5 +1,6 @@
 """Settings of Hypothesis, and fixtures that all tests share."""
 
+import atexit
 import functools
 import gc
 import os
@@ -46,6 +47,7 @@ if _roomy(MEMORY):  # the workers of pytest-xdist get folders within the first p
 
 def pytest_configure(config: pytest.Config) -> None:
     """Update the checked build of the kernels before workers start."""
+    gc.disable()  # until all is imported and collected
     if not hasattr(config, "workerinput"):
         script = ROOT / ".ci" / "build_kernels.py"
         subprocess.run([sys.executable, script, "--checked"], check=True)
@@ -65,16 +67,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Exclude what was imported and collected from garbage collection."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _commands_read_once() -> Iterator[None]:
-    """Parse the definitions of commands once per process."""
+def _read_once() -> Iterator[None]:
+    """Parse the definitions of commands, and read the kept empty store, once per process."""
+    from audit.store import empty
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        patch.setattr(empty, "_content", functools.cache(empty._content))
         yield
 
 
@@ -126,9 +132,9 @@ def real_logs() -> Path:
 
 
 def pytest_unconfigure() -> None:
-    """Close stderr, where DuckDB's bindings would report objects in reference cycles as leaked.
+    """Close stderr at exit, where DuckDB's bindings would report objects in cycles as leaked.
 
-    tests/store/test_database.py tests in a separate process that fairaudit leaves none.
+    tests/store/test_database.py tests in a separate process that fairaudit leaves none. pytest
+    still restores stderr after this.
     """
-    gc.unfreeze()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    atexit.register(os.dup2, os.open(os.devnull, os.O_WRONLY), 2)

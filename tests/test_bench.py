@@ -63,6 +63,7 @@ def test_the_demo_log_comes_back_as_it_was_drawn(run: Run, tmp_path: Path) -> No
         pl.col("partition").replace({"1": "short", "2": "day", "3": "long"})
     )
     assert records(content).select(drawn.columns).equals(drawn)
+    assert not demo_log(6, 400).equals(demo_log(5, 400))
 
 
 def test_the_same_arguments_write_the_same_bytes(run: Run, tmp_path: Path) -> None:

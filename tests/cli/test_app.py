@@ -54,7 +54,7 @@ def test_help_and_version(run: Run) -> None:
     "arguments",
     [
         *("--help", "--version", "audit --help", "experiment grid --help", "experiment"),
-        *("nonsense", "--nonsense", "audit --nonsense", "audit log --db"),
+        *("--nonsense", "audit log --db"),
     ],
 )
 def test_help_and_wrong_use_load_nothing_heavy(arguments: str) -> None:

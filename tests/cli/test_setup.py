@@ -94,7 +94,7 @@ def test_doctor_compares_half_life_reset_and_walltimes(
 
 
 @pytest.mark.usefixtures("short_paper", "sound_installation")
-def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
+def test_a_new_site_until_an_upgrade(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     made = run("init", "a.swf", "--name", "mine")
     assert made.stdout == "config.toml\n"
@@ -115,20 +115,13 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     assert "config.toml has: mine" in run("archive", "--cluster", "x", check=2).stderr
     assert run("archive", "--back", "2001-09-01").stdout == "moved 0 records of 0 months back\n"
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
-
-
-@pytest.mark.usefixtures("short_paper", "sound_installation")
-def test_doctor_between_an_upgrade_and_the_first_run(run: Run, tmp_path: Path) -> None:
-    """The next run publishes a database of the old version anew, so nothing is to be done."""
-    write(tmp_path / "a.swf", busy(60))
-    run("init", "a.swf", "--name", "mine")
-    run("run")
+    # The next run publishes a database of the old version anew, so nothing is to be done.
     path = tmp_path / "fairaudit.duckdb"
     path.chmod(0o600)
     with duckdb.connect(str(path)) as con:
         con.execute("CREATE OR REPLACE VIEW arrays AS SELECT 1 AS one")
-    looked = run("doctor", "--config", "config.toml").stdout
-    assert "ok     memory: not compared with the published database: another version" in looked
+    older = run("doctor", "--config", "config.toml").stdout
+    assert "ok     memory: not compared with the published database: another version" in older
     assert "not the one that this version" in run("doctor", "--db", str(path), check=2).stdout
 
 

@@ -49,7 +49,7 @@ try:
 except MemoryError:
     print("MemoryError")
 confine.limit(data_bytes=1 << 24, cpu_s=0)
-while True:
+while sys.argv[5] != "network":  # once is enough: it takes a second
     pass
 """
 
@@ -68,7 +68,7 @@ def test_only_what_is_named_can_be_read_and_nothing_written(tmp_path: Path, netw
     assert said[10:12] == ["EFBIG", "EACCES"]
     assert said[12] in ("EACCES", "ENETUNREACH")
     assert said[13:] == ["EPERM", "MemoryError"]
-    assert done.returncode == -24  # SIGXCPU
+    assert done.returncode == (0 if network == "network" else -24)  # SIGXCPU
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "inner", "other"]
     for path in (folder / "inner", file, other):
         assert path.read_text() == "content"

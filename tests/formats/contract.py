@@ -68,7 +68,6 @@ HOSTILE: Final = (
 HOSTILE_BYTES: Final = (
     *(
         b"\xff",
-        b"\xff\xfe\0",
         b"a\0b",
         b"a\rb",
         b"a\nb",
@@ -77,7 +76,7 @@ HOSTILE_BYTES: Final = (
         b'"a',
         b"a=b;c,d|e:f",
     ),
-    *(b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xae", b"x" * 10_240, b"", b" ", b"[1-1000000%50]"),
+    *(b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xae", b"x" * 10_240, b"", b" "),
 )
 
 
@@ -222,10 +221,10 @@ def needed_entries_are_enough(case: Case) -> None:
 
 
 def a_cut_costs_one_record(case: Case) -> None:
-    """As below: at 25 bytes or more of the shortest record, and at one in 184 of the others."""
+    """As below: at 12 bytes or more of the shortest record, and at one in 184 of the others."""
     shortest = min(range(len(case.records)), key=lambda k: len(case.records[k]))
     begin, end = case.ends[shortest : shortest + 2]
-    some = range(begin, end + 1, 1 + (end - begin) // 50)
+    some = range(begin, end + 1, 1 + (end - begin) // 24)
     places = range(len(case.head), len(case.sample))
     _cut(case, (cut for cut in places if cut in some or cut % 184 == 0))
 
@@ -270,7 +269,7 @@ def _cut(case: Case, places: Iterable[int]) -> None:
 
 
 def a_flipped_bit_costs_what_it_touches(case: Case) -> None:
-    _flip(case, 10)
+    _flip(case, 5)
 
 
 def each_of_many_flipped_bits_costs_what_it_touches(case: Case) -> None:

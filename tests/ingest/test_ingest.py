@@ -175,8 +175,7 @@ def naming(names: Sequence[str]) -> Named:
     return Named(called or "unnamed", "", called)
 
 
-@pytest.mark.parametrize("place", [0, 7, 39])
-@pytest.mark.parametrize("batch", [1, 1000])
+@pytest.mark.parametrize(("place", "batch"), [(0, 1), (39, 1), (7, 1000)])
 def test_a_flipped_bit_makes_no_second_cluster(
     con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, batch: int
 ) -> None:

@@ -1,5 +1,6 @@
 """Rules in force: the same for every command, and up to the end of a period for a run."""
 
+import functools
 import json
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from audit.cluster.setting import ClusterSettings, PoolInference
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import as_of, describe
 from audit.metrics.waits.plan import Passes
-from audit.model import ATTEMPTS, JobState, Pool, Standing
+from audit.model import ATTEMPTS, JobState, Pool, Resource, Standing
 from audit.pipeline import inferring
 from audit.pipeline.inferring import SPAN_S, in_force
 from audit.pipeline.opening import ClusterLog
@@ -32,7 +33,7 @@ from tests.scenario.windows.sites import CPUS, DAY, EPOCH, Planted, made
 from tests.strategies import frame
 
 USAGE = FairshareInputs(config.UsageConfig())
-LIMITED = made(Planted(CPUS), 1)
+limited = functools.cache(functools.partial(made, Planted(CPUS), 1))
 
 
 def setting(described: pl.DataFrame, pool: Pool) -> ClusterSettings:
@@ -102,7 +103,7 @@ def test_attempts_as_they_were_known(rows: list[dict[str, Any]], since: int, unt
 def test_descriptions_follow_what_was_known(
     rows: list[dict[str, Any]], since: int, until: int
 ) -> None:
-    every, pool = frame(rows).select(ATTEMPTS.names()), Pool("all", LIMITED[1].resource, 8)
+    every, pool = frame(rows).select(ATTEMPTS.names()), Pool("all", Resource.cpus, 8)
     described = as_of(describe(every, [pool]), since, until)
     assert described.equals(describe(as_of(every, since, until), [pool]))
 
@@ -110,7 +111,7 @@ def test_descriptions_follow_what_was_known(
 def test_what_ended_later_was_running_or_waiting() -> None:
     one = {"submit_time": 5, "start_time": 10, "end_time": 30, "cpus": 1, "occupancy_s": 20}
     log = frame([one | {"state": "COMPLETED"}])
-    pool = Pool("all", LIMITED[1].resource, 8)
+    pool = Pool("all", Resource.cpus, 8)
     for until, standing in ((31, Standing.ENDED), (30, Standing.RUNNING), (10, Standing.PENDING)):
         [row] = describe(as_of(log, 0, until), [pool])["standing"]
         assert row == standing
@@ -121,7 +122,7 @@ def test_what_ended_later_was_running_or_waiting() -> None:
 @pytest.mark.thorough
 def test_all_of_the_log_is_that_of_an_audit() -> None:
     """A period that ends after a short log has its rules, and the account's own plan."""
-    described, pool = LIMITED
+    described, pool = limited()
     whole = setting(described, pool)
     [audited] = inferred(described, whole)
     [found] = of_period(described.select(ATTEMPTS.names()), whole, whole.now + DAY)
@@ -140,7 +141,7 @@ def test_all_of_the_log_is_that_of_an_audit() -> None:
 
 
 def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
-    described, pool = LIMITED
+    described, pool = limited()
     until = EPOCH + 35 * DAY
     [found] = of_period(described.select(ATTEMPTS.names()), setting(described, pool), until)
     log = Scenario(as_of(described, until - SPAN_S, until), found.pool, until)
@@ -155,7 +156,7 @@ def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
 
 
 def test_what_came_after_a_period_does_not_matter() -> None:
-    described, pool = LIMITED
+    described, pool = limited()
     every = described.select(ATTEMPTS.names())
     until = EPOCH + 35 * DAY
     found = of_period(every, setting(described, pool), until)
@@ -171,7 +172,7 @@ def test_what_came_after_a_period_does_not_matter() -> None:
 
 
 def test_only_four_hundred_days_are_read() -> None:
-    described, pool = LIMITED
+    described, pool = limited()
     every = described.select(ATTEMPTS.names())
     late = replace(setting(described, pool), now=EPOCH + 900 * DAY)
     assert of_period(every, late, EPOCH + 60 * DAY + SPAN_S) == []
@@ -181,7 +182,7 @@ def test_only_four_hundred_days_are_read() -> None:
 
 
 def test_a_stated_backfilling_needs_no_evidence() -> None:
-    described, pool = LIMITED
+    described, pool = limited()
     policy = pool.policy._replace(backfill=Backfill.none, interval_s=30)
     stated = pool._replace(policy=policy, states_backfill=True)
     every = described.select(ATTEMPTS.names())
@@ -192,7 +193,7 @@ def test_a_stated_backfilling_needs_no_evidence() -> None:
 
 
 def test_without_fitting_only_what_is_configured_is_in_force() -> None:
-    described, pool = LIMITED
+    described, pool = limited()
     log = ClusterLog(described, setting(described, pool), None, ())
     shown = in_force(log).setting
     assert shown.pools[0].limits == (CPUS,)

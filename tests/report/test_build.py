@@ -215,12 +215,11 @@ def test_a_period_that_was_never_computed_is_empty(con: Connection) -> None:
     assert made.provenance.run_id == "unknown"
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-def test_next_to_nothing_is_still_a_report(con: Connection, rows: int) -> None:
-    _fill(con, rows)
+def test_next_to_nothing_is_still_a_report(con: Connection) -> None:
+    _fill(con, 1)
     made = build(con, "demo", _PERIOD)
     page = render.render_html(made)
-    assert f"Only {rows} attempt" in page
+    assert "Only 1 attempt" in page
     assert render.render_pdf(made).startswith(b"%PDF")
 
 

@@ -294,11 +294,17 @@ def test_the_command_reports_it_in_one_line(place: Path) -> None:
     )
 
 
+def crafted(place: Path, member: str) -> Path:
+    """Return a copy of a file in the backup, to be changed."""
+    file = place.parent / f"crafted-{member}"
+    file.write_bytes(members(place / "b.tar")[member])
+    return file
+
+
 def with_store(place: Path, *statements: str, **values: object) -> bytes:
     """Return the backup with another store and a manifest that matches it."""
     inside = members(place / "b.tar")
-    file = place.parent / "crafted.duckdb"
-    file.write_bytes(inside[STORE])
+    file = crafted(place, STORE)
     with closing(database.open_store(file)) as con:
         for statement in statements:
             database.execute(con, statement)
@@ -318,7 +324,6 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
     [
         (["CREATE MACRO count(x) AS 7"], "not belong to fairaudit"),
         (["CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS x"], "not belong to fairaudit"),
-        (["CREATE TABLE more (x BIGINT)"], "not one of fairaudit"),
         (["CREATE SCHEMA more", "CREATE TYPE more.a AS ENUM ('a')"], "not one of fairaudit"),
         (["CREATE SEQUENCE more"], "not one of fairaudit"),
         (["CREATE INDEX more ON records (cluster)"], "not one of fairaudit"),
@@ -341,6 +346,21 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
             "not belong to fairaudit",
         ),
         (["DELETE FROM migrations"], "not one of fairaudit"),
+    ],
+)
+def test_tables_of_others_are_refused(place: Path, statements: list[str], said: str) -> None:
+    file = crafted(place, STORE)
+    with closing(database.open_store(file)) as con:
+        for statement in statements:
+            database.execute(con, statement)
+    with pytest.raises(StoreError, match=said):
+        backup._examined(file, checks=False)
+
+
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (["CREATE TABLE more (x BIGINT)"], "not one of fairaudit"),
         (["UPDATE archived SET records_file = '/etc/passwd'"], "names other files"),
         (["UPDATE identity SET store = '../../x'"], "identity is damaged"),
         (["INSERT INTO identity VALUES ('0123456789abcdef')"], "identity is damaged"),
@@ -387,15 +407,22 @@ def test_views_of_a_backup_are_recreated(place: Path) -> None:
     ],
 )
 def test_a_crafted_history_is_refused(place: Path, statements: list[str]) -> None:
-    inside = members(place / "b.tar")
-    file = place.parent / "crafted.sqlite"
-    file.write_bytes(inside[HISTORY])
+    file = crafted(place, HISTORY)
     with closing(sqlite3.connect(file, isolation_level=None)) as con:
         for statement in statements:
             con.execute(statement)
+    with pytest.raises(StoreError):
+        history.examine(file)
+
+
+def test_a_backup_with_a_crafted_history_is_refused(place: Path) -> None:
+    inside = members(place / "b.tar")
+    file = crafted(place, HISTORY)
+    with closing(sqlite3.connect(file, isolation_level=None)) as con:
+        con.execute("CREATE VIEW more AS SELECT 1")
     inside[HISTORY] = file.read_bytes()
     sha256 = {name: hashlib.sha256(inside[name]).hexdigest() for name in (STORE, HISTORY)}
-    refused(place, claimed(sha256=sha256)(inside))
+    assert "more than a history" in str(refused(place, claimed(sha256=sha256)(inside)))
 
 
 # --- killed ------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def of_kind(name: str, seed: int, days: int | None = None) -> TrueSite:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=pytest.mark.thorough if k % 3 else ()) for k, one in enumerate(KINDS)],
+    [pytest.param(one, marks=pytest.mark.thorough if k % 6 else ()) for k, one in enumerate(KINDS)],
 )
 def test_a_short_site(name: str) -> None:
     _check(of_kind(name, 0, DAYS))

@@ -16,6 +16,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "caches"
     folder.mkdir()
     monkeypatch.setattr(caches, "folder", lambda installed, name: folder)
+    monkeypatch.setattr(empty, "_content", empty._content.__wrapped__)  # type: ignore[attr-defined]
     return folder / "empty.duckdb"
 
 

@@ -453,11 +453,6 @@ def test_ids_of_others_are_distinguished_by_their_numbers() -> None:
     assert CASE.read(write(frame)).records["job_id"].to_list() == ["7[3]"]
 
 
-def test_quotes_are_doubled() -> None:
-    assert quoted('a"b') == '"a""b"'
-    assert quoted(None) == '""'
-
-
 @pytest.mark.parametrize(
     ("tail", "walltime", "nodes", "eligible"),
     [

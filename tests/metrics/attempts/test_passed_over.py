@@ -675,7 +675,7 @@ spans = st.dictionaries(st.integers(0, 20), intervals, max_size=4)
         st.sampled_from(["user", "account"]), st.sampled_from([WEEK, DAY]), sampled([1.2, 1.0])
     ),
 )
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 def test_as_defined(
     records: list[Record],
     drawn: tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]],

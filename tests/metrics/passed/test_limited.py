@@ -156,7 +156,7 @@ def _limit(draw: st.DrawFn) -> Limit:
     records=st.lists(_record(), min_size=1, max_size=14),
     limits=st.lists(_limit(), min_size=1, max_size=3),
 )
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(75))
 def test_as_defined(records: list[Record], limits: list[Limit]) -> None:
     rows = describe(frame([{**one, "job_id": str(k)} for k, one in enumerate(records)]), [POOL])
     found = spans(records, *limits)

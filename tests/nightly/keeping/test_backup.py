@@ -137,7 +137,6 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
         (flip("store.duckdb"), StoreError, "store.duckdb differs from the saved file"),
         (flip("history.sqlite"), StoreError, "history.sqlite differs from the saved file"),
         (drop("history.sqlite"), StoreError, "is damaged, or not a backup of fairaudit"),
-        (drop("manifest.json"), StoreError, "is damaged, or not a backup of fairaudit"),
         (
             say(rows={"records": 8}),
             StoreError,
@@ -157,7 +156,7 @@ def test_what_is_damaged_or_newer_changes_nothing(
     assert {path: path.read_bytes() for path in (place / STATE).iterdir()} == before
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("part", [0.0, 0.9])
 def test_a_file_that_was_cut_off_is_refused(place: Path, part: float) -> None:
     whole = (place / "b.tar").read_bytes()
     (place / "b.tar").write_bytes(whole[: int(len(whole) * part)])

@@ -361,10 +361,14 @@ def test_a_name_that_one_of_several_pools_has_is_known(
         return run("whatif", log, "--cluster", "site", "--config", settings, "--out", out, *change)
 
     for change, title in (
-        (("--lift", "1"), "lift the limit of 2 running jobs per user"),
-        (("--without-user", "3"), "leave out the jobs of 3"),
-        (("--limit", "2=3"), ""),
-        (("--order", "fairshare", "--targets", "3=5"), "serve the queue by order fairshare; set"),
+        (
+            ("--lift", "1", "--without-user", "3"),
+            "lift the limit of 2 running jobs per user; leave out the jobs of 3",
+        ),
+        (
+            ("--limit", "2=3", "--order", "fairshare", "--targets", "3=5"),
+            "serve the queue by order fairshare; set",
+        ),
     ):
         assert whatif(*change) == 0, capsys.readouterr().err
         page = (tmp_path / "out" / "whatif.html").read_text(encoding="utf-8")

@@ -260,11 +260,6 @@ def test_fairshare_of_the_own_associations_alone(tmp_path: Path) -> None:
     assert "FairShare in account phys: 0.750" in html
 
 
-@pytest.mark.thorough
-def test_the_same_again_gives_the_same_bytes(ann: Connection) -> None:
-    assert render.render_html(page(ann)) == render.render_html(page(ann))
-
-
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everybody has a name that a log can hold, and that must stay text."""

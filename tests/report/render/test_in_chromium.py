@@ -52,8 +52,7 @@ def charts(seen: chromium.Page, expression: str) -> Any:
     return seen.evaluate(f"[...document.querySelectorAll('.chart svg')].map(e => {expression})")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1440])
+@pytest.mark.parametrize(("width", "theme"), [(375, "light"), (1440, "dark")])
 def test_charts_are_drawn_in_silence_and_nothing_is_fetched(
     seen: chromium.Page, page: Path, width: int, theme: str
 ) -> None:

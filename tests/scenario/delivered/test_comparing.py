@@ -50,7 +50,7 @@ def under(compared: ComparedStarts, pool: Pool, closed: Sequence[Window]) -> Com
     return compared
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(sites(), st.lists(windows(), min_size=1, max_size=2), st.booleans())
 def test_as_found_anew(site: slow.Site, closed: list[Window], limited: bool) -> None:
     limits = (Limit(per="user", most=1),) if limited else ()

@@ -54,7 +54,7 @@ def starts(scenario: Scenario, known: KnownRule) -> list[int | None]:
     return found.to_list()
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(sites(), rules(), st.booleans(), st.sampled_from([0, 1, 6]))
 def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool, bits: int) -> None:
     known = KnownRule(rule, 0.99 if exact else 0.7)
@@ -67,7 +67,7 @@ def test_fair_starts_as_defined(site: slow.Site, rule: SiteRule, exact: bool, bi
     require_as_defined(made, site, rule, free=known.free, but=but)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(
     sites(most=60),
     st.sampled_from([Backfill.none, Backfill.no_guarantee, Backfill.easy]),
@@ -135,7 +135,7 @@ def test_rows_of_a_long_queue_that_cannot_start_are_skipped(
     assert (found[0]["miss_delivered_s"] > found[0]["miss_cautious_s"]).any()
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(sites(), rules(), st.integers(0, 11))
 def test_delays_by_one_user_as_defined(site: slow.Site, rule: SiteRule, j: int) -> None:
     if j >= len(site.jobs):

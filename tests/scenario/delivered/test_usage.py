@@ -115,7 +115,7 @@ def ranking_sites(draw: st.DrawFn) -> slow.Site:
     return site._replace(steps=(), usage=usages(draw))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(
     ranking_sites(),
     st.sampled_from(BY_USAGE),

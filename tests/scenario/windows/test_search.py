@@ -78,7 +78,6 @@ def test_a_window_that_begins_late_is_still_in_force() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        Window(hours=over_midnight(range(5), 20, 6), walltime_above_s=4 * 3_600),
         Window(hours=over_midnight((6, 0, 1, 2, 3), 20, 8), walltime_above_s=4 * 3_600),
         Window(hours=over_midnight((6,), 18, 6), walltime_above_s=2 * 3_600, overlap=True),
         Window(hours=tuple(range(8, 12)), walltime_above_s=3_600, overlap=True),

@@ -1,5 +1,6 @@
 """The page of penalties and its files."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tests.report import chromium
 from tests.studies import commands
 from tests.studies.penalties.test_rules import TABLE_1
 
-PAGE = penalty_study.study()
+made = functools.cache(penalty_study.study)
 
 
 def test_a_surface_says_its_corners() -> None:
@@ -28,15 +29,15 @@ def test_a_surface_says_its_corners() -> None:
 
 
 def test_squares_cover_a_surface_from_its_far_corner() -> None:
-    first, *_, last = made = list(penalty_study.squares(penalties.surface("sum")))
-    assert len(made) == penalties.STEPS**2
+    first, *_, last = squares = list(penalty_study.squares(penalties.surface("sum")))
+    assert len(squares) == penalties.STEPS**2
     assert first[2] == (1.0, 1.0, 1.0)
     step = 1 / penalties.STEPS
     assert {corner[:2] for corner in last} == {(0, 0), (0, step), (step, step), (step, 0)}
 
 
 def table(key: str) -> Table:
-    [found] = [found for found in study.tables(PAGE) if found.key == key]
+    [found] = [found for found in study.tables(made()) if found.key == key]
     return found
 
 
@@ -86,7 +87,7 @@ def test_the_command_writes_the_page_and_its_tables(
 @chromium.needed
 def test_a_browser_draws_every_surface(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_text(study.render_html(PAGE), encoding="utf-8")
+    file.write_text(study.render_html(made()), encoding="utf-8")
     with chromium.Page() as page:
         page.show(file, 420)
         shapes = page.evaluate(
