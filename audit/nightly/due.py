@@ -159,6 +159,9 @@ class _Stored:
                 more["missing"] = missing[period]
             if period.from_time <= max(begin, until or begin):  # no later figure depends on it
                 more["log_begin"] = begin
+            after = period.to_time - self.setting.now
+            if after > 0 and max(begin - period.from_time, 0) + after >= _DAY_S:
+                more["newest"] = self.setting.now  # until then, the report lacks days
             text = json.dumps(
                 given | more, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
             )
