@@ -313,6 +313,9 @@ _MACHINE: Final = (
     Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
             "the part of the period from the begin of the log to its last instant, over which "
             "utilization and the queue are averaged"),
+    Measure("capacity", "Amount that the pool has", RESOURCE, COUNT, _ALL,
+            "amount of the counted resource that the pool has at the end of the period", "",
+            Heading.MACHINE),
     Measure("peak_in_use", "Greatest amount in use at one time", RESOURCE, COUNT, _ALL,
             "greatest amount in use at any time", "", Heading.MACHINE),
     Measure("over_capacity_time", "Time with more in use than the pool has", ONE, SHARE, _ALL,

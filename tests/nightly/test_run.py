@@ -1,5 +1,6 @@
 """The configured run: new data is processed, nothing twice, also after interruptions."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,16 @@ def test_a_quiet_end_of_a_month_is_missing_only_until_later_records_come(tmp_pat
     because = published(tmp_path, "SELECT DISTINCT because FROM restatements")
     assert because == [("the log covers another part of the period",)]
     assert run(Site(settings, tmp_path), NOW) == Night()
+
+
+def test_each_month_names_the_capacity_that_it_had(tmp_path: Path) -> None:
+    steps = ({"since": date(2026, 2, 1), "cpus": 16},)
+    settings = site(tmp_path, pools=({"name": "p", "capacity": {"cpus": 8}, "steps": steps},))
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=240))
+    reports = run(Site(settings, tmp_path), NOW).reports
+    for report, cpus in zip(reports, (8, 16), strict=True):
+        assert re.search(rf"of {cpus}\s*CPUs were busy", report.read_text(encoding="utf-8"))
 
 
 def test_a_report_that_is_missing_is_made_again_on_request(tmp_path: Path) -> None:

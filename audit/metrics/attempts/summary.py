@@ -104,10 +104,9 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = performance.array_spans(in_period(described, period))
-    rows = _counts(held, pool)
-    rows += _overdue(described, min(now, period.to_time))
-    rows += _gave_up(held)
+    rows = [*_counts(held, pool), *_overdue(described, min(now, period.to_time)), *_gave_up(held)]
     span = options.covered or (period.from_time, period.to_time)
+    rows.append(row("capacity", "all", None, float(pool.capacity_at(span[1] - 1)), None))
     rows += _activity(described, pool, span, now, zone, seed, options)
     if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
