@@ -356,25 +356,19 @@ _UNREAD: Final = (
 """Columns of ``model.ATTEMPTS`` that would be copied for nothing."""
 
 
-def within_walltime(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return attempts of which open ones end with their walltime, if the log goes on after it.
+def without_lost_ends(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return attempts without open ones whose walltime had passed when the log ended.
 
-    They may have ended unrecorded: then they share their nodes with later ones, and show no size.
+    They may have ended unrecorded and share their nodes with later ones, so they show no size.
     """
     latest = pl.max_horizontal(pl.col("submit_time", "start_time", "end_time").max())
-    due = pl.col("start_time") + pl.col("walltime_s")
-    open_ = pl.col("end_time").is_null()
-    return attempts.with_columns(
-        end_time=pl.when(open_ & (due < latest)).then(due).otherwise("end_time")
-    )
+    lost = pl.col("end_time").is_null() & (pl.col("start_time") + pl.col("walltime_s") < latest)
+    return attempts.filter(~lost.fill_null(value=False))
 
 
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return the attempts that ran for some time, with their ``end``.
-
-    Open ones end with their walltime, or with the last of all.
-    """
-    attempts = within_walltime(attempts)
+    """Return the attempts that ran for some time, with their ``end``, the last of all if open."""
+    attempts = without_lost_ends(attempts)
     start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
     spans = attempts.with_columns(end=end).drop(_UNREAD, strict=False)
     return spans.filter(start.is_not_null() & (pl.col("end") > start))

@@ -134,6 +134,8 @@ def _sha256(text: str) -> str:
 FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
 """The key of a figure within a cluster."""
 
+_CHECK: Final = "re_conservation"
+"""A rounding error, which differs with the order of summation."""
 _NAMED: Final = 3
 """Maximum number of logs that a reason names."""
 
@@ -177,7 +179,8 @@ def restated(
     both = old.figures.rename({"value": "old_value", "run_id": "old_run_id"}).join(
         new, on=FIGURE, how="inner", nulls_equal=True
     )
-    changed = both.filter(pl.col("old_value").ne_missing(pl.col("new_value")))
+    differs = pl.col("old_value").ne_missing(pl.col("new_value"))
+    changed = both.filter(differs, pl.col("metric") != _CHECK)
     periods = set(changed["period"])
     reasons = {
         run.period.name: "; ".join(_reasons(con, run, old.made_of.get(run.period.name)))

@@ -241,13 +241,13 @@ def test_nodes_win_over_the_peak_in_use() -> None:
 
 def test_a_job_whose_end_was_lost_adds_nothing_to_its_node_or_the_peak() -> None:
     on_n1: dict[str, Any] = {"nodes": 1, "node_list": "n1"}
-    lost = {**ended(0, 0, 10, 4, walltime_s=20, **on_n1), "end_time": None, "state": "RUNNING"}
+    lost = {**ended(0, 0, 10, 4, walltime_s=35, **on_n1), "end_time": None, "state": "RUNNING"}
     rows = frame([lost, ended(30, 30, 40, 4, **on_n1)])
     assert hardware(rows).amounts == {"cpus": 4}
     amount, _ = capacity(rows, [], Resource.cpus, None, 40, on_nodes=4)
     assert amount == 4
-    overdue = rows.with_columns(walltime_s=pl.lit(35))  # the two may have run at one time
-    assert hardware(overdue).amounts == {"cpus": 8}
+    running = rows.with_columns(walltime_s=pl.lit(45))
+    assert hardware(running).amounts == {"cpus": 8}
 
 
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])
