@@ -76,14 +76,16 @@ def compute(work: Work, cluster: Cluster) -> bool:
         return False
     current = stored.periods
     archived = archive.archived_until(con, name)
-    if work.only is not None and work.only not in (names := [one.name for one in current]):
-        have = f"--period {work.only!r}: cluster {name!r} has {names[0]} to {names[-1]}"
-        rest = " that are not archived ('fairaudit archive' lists those)"
-        raise UsageError(have if archived is None else have + rest)
     computed = {
         Period(period, start, end): run_id
         for period, start, end, run_id in queries.rows(con, "computed", cluster=name)
     }
+    kept = [one.name for one in computed if archived is not None and one.to_time <= archived]
+    if work.only is not None and work.only not in (names := [one.name for one in current]):
+        if work.only in kept:
+            return True
+        have = f"--period {work.only!r}: cluster {name!r} has {names[0]} to {names[-1]}"
+        raise UsageError(have + (", and archived periods" if kept else ""))
     identities = stored.identities()
     named = [each for each in identities if work.only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
