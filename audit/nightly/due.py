@@ -80,12 +80,12 @@ def compute(work: Work, cluster: Cluster) -> bool:
         Period(period, start, end): run_id
         for period, start, end, run_id in queries.rows(con, "computed", cluster=name)
     }
-    kept = [one.name for one in computed if archived is not None and one.to_time <= archived]
     if work.only is not None and work.only not in (names := [one.name for one in current]):
-        if work.only in kept:
+        put_away = [one.name for one in computed if archived and one.to_time <= archived]
+        if work.only in put_away:
             return True
         have = f"--period {work.only!r}: cluster {name!r} has {names[0]} to {names[-1]}"
-        raise UsageError(have + (", and archived periods" if kept else ""))
+        raise UsageError(have + (", and archived periods" if put_away else ""))
     identities = stored.identities()
     named = [each for each in identities if work.only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
