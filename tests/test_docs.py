@@ -163,7 +163,7 @@ def test_every_figure_of_a_summary_is_documented(audited: Path) -> None:
     }
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     # two users: too few for similar jobs and for the figures of overtaken users
-    beside = {"excess_wait", "pending_left_out"}
+    beside = {"excess_wait", "pending_left_out", "overdue"}
     passed = {"passed_excess", "passed_ahead", "usage_multiple"}
     assert set(metrics) == documented - nodes - interrupted - several - beside - passed
     assert several | beside | passed <= documented

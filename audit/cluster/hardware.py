@@ -356,8 +356,19 @@ _UNREAD: Final = (
 """Columns of ``model.ATTEMPTS`` that would be copied for nothing."""
 
 
+def without_lost_ends(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return attempts without open ones whose walltime had passed when the log ended.
+
+    They may have ended unrecorded and share their nodes with later ones, so they show no size.
+    """
+    latest = pl.max_horizontal(pl.col("submit_time", "start_time", "end_time").max())
+    lost = pl.col("end_time").is_null() & (pl.col("start_time") + pl.col("walltime_s") < latest)
+    return attempts.filter(~lost.fill_null(value=False))
+
+
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
     """Return the attempts that ran for some time, with their ``end``, the last of all if open."""
+    attempts = without_lost_ends(attempts)
     start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
     spans = attempts.with_columns(end=end).drop(_UNREAD, strict=False)
     return spans.filter(start.is_not_null() & (pl.col("end") > start))

@@ -14,9 +14,12 @@ from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection
 
-_OF_LOGS: Final = frozenset(("missing", "assumed", "inferred_from", "evidence"))
+_OF_LOGS: Final = frozenset(
+    ("missing", "assumed", "inferred_from", "evidence", "log_begin", "newest")
+)
 """Keys of the configuration in force that logs decide: those that are missing, what was inferred,
-the digest of the logs from which, and that of what schedulers said at instants."""
+the digest of the logs from which, that of what schedulers said at instants, and the first and last
+instant of the logs."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,8 @@ def _sha256(text: str) -> str:
 FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
 """The key of a figure within a cluster."""
 
+_CHECK: Final = "re_conservation"
+"""A rounding error, which differs with the order of summation."""
 _NAMED: Final = 3
 """Maximum number of logs that a reason names."""
 
@@ -138,11 +143,13 @@ _NAMED: Final = 3
 class _MadeOf(NamedTuple):
     """The inputs of figures."""
 
+    inputs: frozenset[str]
     config_hash: str
     version: str
     inferred_from: str | None
     evidence: str | None
-    inputs: frozenset[str]
+    log_begin: str | None
+    newest: str | None
 
 
 class Before(NamedTuple):
@@ -155,10 +162,8 @@ class Before(NamedTuple):
 def before(con: Connection, cluster: str) -> Before:
     """Return the figures of a cluster that the store holds now."""
     made_of = {
-        period: _MadeOf(config, version, inferred_from, evidence, frozenset(inputs))
-        for period, config, version, inferred_from, evidence, inputs in queries.rows(
-            con, "run_inputs", cluster=cluster
-        )
+        period: _MadeOf(frozenset(inputs), *of_run)
+        for period, inputs, *of_run in queries.rows(con, "run_inputs", cluster=cluster)
     }
     return Before(queries.run(con, "summary_of_cluster", cluster=cluster), made_of)
 
@@ -174,7 +179,8 @@ def restated(
     both = old.figures.rename({"value": "old_value", "run_id": "old_run_id"}).join(
         new, on=FIGURE, how="inner", nulls_equal=True
     )
-    changed = both.filter(pl.col("old_value").ne_missing(pl.col("new_value")))
+    differs = pl.col("old_value").ne_missing(pl.col("new_value"))
+    changed = both.filter(differs, pl.col("metric") != _CHECK)
     periods = set(changed["period"])
     reasons = {
         run.period.name: "; ".join(_reasons(con, run, old.made_of.get(run.period.name)))
@@ -197,12 +203,16 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
     if old is None:
         yield "the inputs of its earlier figures are unknown"
         return
-    of_logs = json.loads(run.config)
+    in_force = json.loads(run.config)
+    begin, newest = (in_force.get(name) for name in ("log_begin", "newest"))
     new = _MadeOf(
+        frozenset(run.inputs),
         run.config_hash,
         __version__,
-        *(of_logs.get("inferred_from"), of_logs.get("evidence")),
-        frozenset(run.inputs),
+        in_force.get("inferred_from"),
+        in_force.get("evidence"),
+        None if begin is None else str(begin),
+        None if newest is None else str(newest),
     )
     had, has = ({name.partition("-")[0] for name in one.inputs} for one in (old, new))
     moved = {name.partition("-")[0] for name in new.inputs - old.inputs} & had
@@ -223,6 +233,8 @@ def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[st
         yield "evidence of the scheduler was added"
     if old.inputs == new.inputs and old.inferred_from != new.inferred_from:
         yield "records changed from which its rules were inferred"
+    if old.inputs == new.inputs and (old.log_begin, old.newest) != (new.log_begin, new.newest):
+        yield "the log covers another part of the period"
     if old == new:
         yield "other logs are missing than before"
 

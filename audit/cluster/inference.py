@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import polars as pl
 
 from audit import arrays
-from audit.cluster.hardware import PoolHardware, hardware
+from audit.cluster.hardware import PoolHardware, hardware, without_lost_ends
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
@@ -170,7 +170,7 @@ def capacity(
         return found(asked, "--pool-size")
     in_header = claimed(headers, resource)
     trial = Pool(name, resource, max(in_header, 1))
-    described = population.describe(attempts, [trial])
+    described = population.describe(without_lost_ends(attempts), [trial])
     first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     span = [first, now] if isinstance(first, int) and first < now else [now]
     activity = performance.activity(described, trial.capacity, span, now)

@@ -76,14 +76,16 @@ def compute(work: Work, cluster: Cluster) -> bool:
         return False
     current = stored.periods
     archived = archive.archived_until(con, name)
-    if work.only is not None and work.only not in (names := [one.name for one in current]):
-        have = f"--period {work.only!r}: cluster {name!r} has {names[0]} to {names[-1]}"
-        rest = " that are not archived ('fairaudit archive' lists those)"
-        raise UsageError(have if archived is None else have + rest)
     computed = {
         Period(period, start, end): run_id
         for period, start, end, run_id in queries.rows(con, "computed", cluster=name)
     }
+    if work.only is not None and work.only not in (names := [one.name for one in current]):
+        put_away = [one.name for one in computed if archived and one.to_time <= archived]
+        if work.only in put_away:
+            return True
+        have = f"--period {work.only!r}: cluster {name!r} has {names[0]} to {names[-1]}"
+        raise UsageError(have + (", and archived periods" if put_away else ""))
     identities = stored.identities()
     named = [each for each in identities if work.only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
@@ -159,6 +161,9 @@ class _Stored:
                 more["missing"] = missing[period]
             if period.from_time <= max(begin, until or begin):  # no later figure depends on it
                 more["log_begin"] = begin
+            after = period.to_time - self.setting.now
+            if after > 0 and max(begin - period.from_time, 0) + after >= _DAY_S:
+                more["newest"] = self.setting.now  # until then, the report lacks days
             text = json.dumps(
                 given | more, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
             )

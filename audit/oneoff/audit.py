@@ -123,6 +123,7 @@ def audit(session: Session, options: AuditOptions) -> AuditResult:
         AuditError: see ``audit.errors``. If only the PDF fails, the page and the database have been
             written. A log that cannot be read is an error only if there is no other.
     """
+    session = replace(session, request=session.request.of_site(session.config))
     request, config, on_progress = session.request, session.config, session.on_progress
     logs, unread = request.open_each()
     drawing.prepare(config, pdf=options.pdf)

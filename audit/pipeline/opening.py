@@ -101,6 +101,16 @@ class LogRequest:
         """The logs; of a folder, those in it. UsageError if there are none."""
         return [file for path in self.logs for file in (logs_in(path) if path.is_dir() else [path])]
 
+    def of_site(self, config: Config) -> "LogRequest":
+        """Return the request with the zone in which ``config`` reads local times of the logs.
+
+        If clusters that the logs may be of have several zones, it is that of the request.
+        """
+        zones = {one.zone for one in config.clusters if self.cluster in (None, one.name)}
+        if self.zone is not None or len(zones) != 1:
+            return self
+        return replace(self, reading=replace(self.reading, zone=zones.pop()))
+
     def open(self) -> list[Opened]:
         """Return the logs with their dialects; errors as of ``logs.open_logs``."""
         opened = open_logs(self.paths, self.dialect, self.reading)
@@ -176,6 +186,11 @@ class LogRequest:
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
                 raise UsageError(f"{flag}: {described}; change it there")
+        if any(of.local_times for of in taken.headers.values()):
+            raise UsageError(
+                f"the log has local times, and it is of cluster {cluster.name!r}: pass "
+                f"--cluster {cluster.name}, so that they are read in its zone"
+            )
         nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
         setting = setting.doubting(taken.doubts)
@@ -268,6 +283,7 @@ def open_log(
 
     Raises the errors of ``audit.errors``; UsageError also if no arrival is known.
     """
+    request = request.of_site(config)
     logs = request.open()
     naming = ClusterFinder(logs, request.cluster, config)
     with migrations.temporary(config.store.memory_limit) as con:

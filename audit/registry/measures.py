@@ -89,6 +89,11 @@ _POPULATION: Final = (
             "attempts that were still running when the log was taken: they count in the use of the "
             "machine, but have no figures of their own",
             record_label="Open: running when the log was taken"),
+    Measure("overdue", "Attempts running over a day past their walltime", ATTEMPTS, COUNT, _ALL,
+            "attempts without an end in the log that started before the end of the period, and "
+            "whose walltime ended more than a day before it, or before the log ended: the records "
+            "of their ends are probably missing", when="if there are any",
+            record_label="Open: running over a day past the walltime"),
     Measure("pending", "Attempts waiting when the log was taken", ATTEMPTS, COUNT, _ALL,
             "attempts that were still waiting when the log was taken: they count in the queue, but "
             "have no figures of their own",
@@ -308,6 +313,9 @@ _MACHINE: Final = (
     Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
             "the part of the period from the begin of the log to its last instant, over which "
             "utilization and the queue are averaged"),
+    Measure("capacity", "Amount that the pool has", RESOURCE, COUNT, _ALL,
+            "amount of the counted resource that the pool has at the end of the period", "",
+            Heading.MACHINE),
     Measure("peak_in_use", "Greatest amount in use at one time", RESOURCE, COUNT, _ALL,
             "greatest amount in use at any time", "", Heading.MACHINE),
     Measure("over_capacity_time", "Time with more in use than the pool has", ONE, SHARE, _ALL,

@@ -87,6 +87,11 @@ class Span:
     newest: int | None = None  # instant of the log; None: not known
 
     @property
+    def until(self) -> int | None:
+        """The newest record of the log, although no job may have ended then; None: not known."""
+        return self.last_end if self.newest is None else self.newest
+
+    @property
     def last(self) -> int:
         """An instant of the last day."""
         return self.to_time if self.whole_log else self.to_time - 1

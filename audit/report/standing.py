@@ -52,7 +52,7 @@ def standing(contents: Contents, now: int | None = None) -> ReportStanding:
             f"{wording.count(contents.refused)} refused).",
         )
     span = contents.span
-    last, end = span.last_end, span.to_time if now is None else min(now, span.to_time)
+    last, end = span.until, span.to_time if now is None else min(now, span.to_time)
     if last is not None and end - last > (_STALE_S if now is None else _STALE_NOW_S):
         until = "the period ends" if now is None or now > span.to_time else "now"
         return ReportStanding(
@@ -124,10 +124,10 @@ def _lacking(contents: Contents) -> Iterator[str]:
         if late_s >= _DAY_S:
             begin = wording.instant(span.log_begin, span.zone)
             yield f"the log begins on {begin}, {wording.duration(late_s)} after the period begins"
-    if not span.whole_log and span.last_end is not None:
-        early_s = span.to_time - span.last_end
+    if not span.whole_log and span.until is not None:
+        early_s = span.to_time - span.until
         if early_s >= _DAY_S:
-            end = wording.instant(span.last_end, span.zone)
+            end = wording.instant(span.until, span.zone)
             yield f"records end on {end}, {wording.duration(early_s)} before the period ends"
     for pool in contents.pools:
         if not pool.attempts:

@@ -6,10 +6,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import polars as pl
 import pytest
 
 from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
+from audit.cluster.inference import capacity
 from audit.config import Config
 from audit.metrics.attempts.account import account as booked_waits
 from audit.model import Resource
@@ -235,6 +237,17 @@ def test_nodes_win_over_the_peak_in_use() -> None:
     # never both nodes at once, so at most 4 of 8 CPUs are in use
     rows = [ended(k, k, k + 9, 4, nodes=1, node_list=f"n{k % 2}") for k in range(0, 90, 9)]
     assert hardware(frame(rows)).amounts == {"cpus": 8}
+
+
+def test_a_job_whose_end_was_lost_adds_nothing_to_its_node_or_the_peak() -> None:
+    on_n1: dict[str, Any] = {"nodes": 1, "node_list": "n1"}
+    lost = {**ended(0, 0, 10, 4, walltime_s=35, **on_n1), "end_time": None, "state": "RUNNING"}
+    rows = frame([lost, ended(30, 30, 40, 4, **on_n1)])
+    assert hardware(rows).amounts == {"cpus": 4}
+    amount, _ = capacity(rows, [], Resource.cpus, None, 40, on_nodes=4)
+    assert amount == 4
+    running = rows.with_columns(walltime_s=pl.lit(45))
+    assert hardware(running).amounts == {"cpus": 8}
 
 
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])

@@ -1,5 +1,6 @@
 """The configured run: new data is processed, nothing twice, also after interruptions."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -100,14 +101,43 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "2.swf", month(1))
     more = run(Site(settings, tmp_path), NOW)
     assert more.read == ["2.swf: 40 records, 0 refused"]
-    assert more.computed == ["c 2026-02"]
-    assert [path.parent.name for path in more.reports] == ["2026-02"]
+    # the logs had ended long before January did
+    assert more.computed == ["c 2026-01", "c 2026-02"]
+    assert [path.parent.name for path in more.reports] == ["2026-01", "2026-02"]
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
     late = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert late.computed == ["c 2026-01", "c 2026-02"]  # similar jobs may be of the month before
     sql = "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
     assert published(tmp_path, sql) == [("2026-01", 40.0, 43.0)]
+
+
+def test_a_quiet_end_of_a_month_is_missing_only_until_later_records_come(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "0.swf", month(0, jobs=240))
+    (report,) = run(Site(settings, tmp_path), NOW).reports
+    text = report.read_text(encoding="utf-8")
+    assert "Records of 22 days are missing." in text  # five before the log begins
+    assert "records end on 2026-01-14" in text
+    write(tmp_path / "logs" / "1.swf", month(1, jobs=240))
+    again, newest = run(Site(settings, tmp_path), NOW).reports
+    assert again == report
+    assert "Records of 5 days are missing." in report.read_text(encoding="utf-8")
+    assert "records end on" not in report.read_text(encoding="utf-8")
+    assert "under other settings" not in newest.read_text(encoding="utf-8")
+    because = published(tmp_path, "SELECT DISTINCT because FROM restatements")
+    assert because == [("the log covers another part of the period",)]
+    assert run(Site(settings, tmp_path), NOW) == Night()
+
+
+def test_each_month_names_the_capacity_that_it_had(tmp_path: Path) -> None:
+    steps = ({"since": date(2026, 2, 1), "cpus": 16},)
+    settings = site(tmp_path, pools=({"name": "p", "capacity": {"cpus": 8}, "steps": steps},))
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=240))
+    reports = run(Site(settings, tmp_path), NOW).reports
+    for report, cpus in zip(reports, (8, 16), strict=True):
+        assert re.search(rf"of {cpus}\s*CPUs were busy", report.read_text(encoding="utf-8"))
 
 
 def test_a_report_that_is_missing_is_made_again_on_request(tmp_path: Path) -> None:

@@ -47,6 +47,34 @@ def test_what_is_doubtful_in_records_is_a_warning(tmp_path: Path) -> None:
     ]
 
 
+LOCAL = """\
+JobID|Cluster|User|State|Submit|Start|End|AllocTRES
+1|a|u|COMPLETED|2026-01-05T10:00:00|2026-01-05T10:00:00|2026-01-05T11:00:00|cpu=4,node=1
+"""
+
+
+def configured(**zones: str) -> Config:
+    clusters = tuple(
+        {"name": name, "zone": zone, "sources": ({"files": "x"},)} for name, zone in zones.items()
+    )
+    return Config.model_validate({"clusters": clusters})
+
+
+def test_local_times_are_those_of_the_configured_zone(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.psv", LOCAL)
+    one = configured(a="Europe/Berlin")
+    two = configured(a="Europe/Berlin", b="America/New_York")
+    for request, config in (
+        (LogRequest(logs=[path]), one),
+        (LogRequest(logs=[path], cluster="a"), two),
+    ):
+        log = open_log(request, config)
+        assert log.described["submit_time"].to_list() == [1_767_603_600]  # 09:00 UTC
+        assert log.setting.warnings == ()
+    with pytest.raises(UsageError, match="pass --cluster a, so that"):
+        open_log(LogRequest(logs=[path]), two)
+
+
 def of_server(job: str, day: int = 1) -> str:
     """A day's file of PBS with a job that ended."""
     return (

@@ -82,7 +82,8 @@ def complete(pool: Pool, *more: dict[str, Any]) -> pl.DataFrame:
 
 def judged(pool: Pool) -> pl.DataFrame:
     pending = {"submit_time": 0, "state": "PENDING"}
-    described = booked(complete(pool, pending), pool, DAY_S).with_columns(
+    lost = {"submit_time": -9, "start_time": -9, "walltime_s": 8, "cpus": 1, "state": "RUNNING"}
+    described = booked(complete(pool, pending, lost), pool, DAY_S).with_columns(
         *(pl.lit(1).alias(name) for name in similar.REFERENCE.values())
     )
     arrivals = described["arrival_time"].to_list()

@@ -49,3 +49,13 @@ def test_records_that_ended_long_before_are_stale() -> None:
     assert standing(half, now=half.span.to_time - 14 * day).state == "partial"
     assert standing(half, now=half.span.to_time - 10 * day).state == "stale"
     assert standing(half, now=half.span.to_time + day).state == "stale"
+
+
+def test_records_of_a_period_end_with_the_log_not_with_the_last_end_of_a_job() -> None:
+    whole, day = _whole(), 86_400
+    quiet = replace(whole.span, last_end=whole.span.to_time - 15 * day)
+    known = replace(whole, span=replace(quiet, newest=whole.span.to_time + day))
+    assert standing(known).state == "complete"
+    assert standing(known, now=known.span.to_time + 2 * day).state == "complete"
+    short = replace(whole, span=replace(quiet, newest=whole.span.to_time - 2 * day))
+    assert "records end on 2026-10-30 00:00, 2 d before the period ends" in standing(short).text

@@ -66,6 +66,10 @@ class SummaryOptions(NamedTuple):
 DEFAULTS: Final = SummaryOptions()
 
 
+OVERDUE_S: Final = 86_400
+"""Time after its walltime from which on the end of a running attempt is probably missing."""
+
+
 class EarlierResults(NamedTuple):
     """Results that were computed before."""
 
@@ -100,9 +104,9 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = performance.array_spans(in_period(described, period))
-    rows = _counts(held, pool)
-    rows += _gave_up(held)
+    rows = [*_counts(held, pool), *_overdue(described, min(now, period.to_time)), *_gave_up(held)]
     span = options.covered or (period.from_time, period.to_time)
+    rows.append(row("capacity", "all", None, float(pool.capacity_at(span[1] - 1)), None))
     rows += _activity(described, pool, span, now, zone, seed, options)
     if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
@@ -183,6 +187,14 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[SummaryRow]:
         rows.append(row("pending_left_out", "all", None, left_out, held.height))
     named = float(belonging["user"].drop_nulls().n_unique())
     return [*rows, row("users", "all", None, named, belonging.height)]
+
+
+def _overdue(described: pl.DataFrame, until: int) -> list[SummaryRow]:
+    """Return the number of attempts whose end is probably missing, if there are any."""
+    due = pl.col("start_time") + pl.col("walltime_s") + OVERDUE_S
+    running = pl.col("standing") == Standing.RUNNING
+    number = described.select((running & (due < until)).sum()).item()
+    return [row("overdue", "all", None, number, described.height)] if number else []
 
 
 def _gave_up(held: pl.DataFrame) -> list[SummaryRow]:

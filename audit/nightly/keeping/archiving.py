@@ -279,13 +279,13 @@ def forget(
 def forget_reports(con: Connection, site: Site, cluster: str, lost: str | None = None) -> None:
     """Make the reports of a cluster due again that are kept and of periods not archived.
 
-    With ``lost``, only the report of that period, if it is not there any more.
+    With ``lost``, only the report of that period, archived or not, if it is not there any more.
     """
     archived = archive.archived_until(con, cluster)
     again = [
         period
         for period, _, to_time, _ in queries.rows(con, "computed", cluster=cluster)
-        if (archived is None or to_time > archived)
+        if (lost is not None or archived is None or to_time > archived)
         and lost in {None, period}
         and (lost is None) == (site.report(cluster, period) / _PAGE).exists()
     ]

@@ -285,6 +285,8 @@ def _mail_waits(facts: PageFacts, *, brief: bool) -> str:
     half = "at once" if of.median < AT_ONCE_S else f"within {amounts.short_time(of.median)}"
     jobs = f"jobs in {_pool(facts)}" if facts.several else "jobs"
     waits = f"Half of the {jobs} started {half}, one in ten after {amounts.short_time(of.p90)}."
+    if of.p90 < AT_ONCE_S:
+        waits = f"Nine in ten {jobs} started at once."
     return waits if brief else f"{waits} {busy}"
 
 

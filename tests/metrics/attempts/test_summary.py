@@ -335,3 +335,17 @@ def test_one_queue_has_no_rows_of_its_own() -> None:
     jobs = [ended(0, wait, 9, 1, gpus=4, partition="gpu", qos="long") for wait in (2, 3)]
     rows = summary(frame(jobs), Period("all", 0, 10), 10)
     assert "partition_qos_gpu_type" not in rows["dimension"]
+
+
+def test_ends_that_are_missing_are_counted_a_day_after_the_walltime() -> None:
+    open_: dict[str, Any] = {"end_time": None, "state": "RUNNING", "walltime_s": 3_600}
+    lost = {**ended(EPOCH, EPOCH, 0, 1), **open_}
+    later = {**ended(EPOCH + WEEK, EPOCH + WEEK, EPOCH + WEEK + 60, 1)}
+    day = 86_400
+    rows, now = frame([lost, later]), EPOCH + WEEK + 60
+    assert values(summary(rows, now=now))["overdue"] == 1.0
+    for end, overdue in ((EPOCH + day + 3_600, None), (EPOCH + day + 3_601, 1.0)):
+        first = Period("first", EPOCH, end)
+        assert values(summary(rows, first, now)).get("overdue") == overdue
+    second = Period("second", EPOCH + 2 * day, EPOCH + 9 * day)
+    assert values(summary(rows, second, now))["overdue"] == 1.0

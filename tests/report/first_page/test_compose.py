@@ -299,6 +299,11 @@ def test_where_no_user_has_enough_similar_jobs_none_is_compared() -> None:
     assert "Longer waits than similar jobs: no user could be compared" in titles
 
 
+def test_a_mail_does_not_say_that_jobs_started_after_no_time() -> None:
+    waits = dict(mail(facts(strip=sample.strip(median=0, p90=0))))["Waits:"]
+    assert waits == "Nine in ten jobs started at once. The machine was 70 % busy."
+
+
 def test_lines_and_mails_about_one_of_several_pools_name_it() -> None:
     of = facts(several=True)
     assert "; pool batch 70 % busy (" in dict(lines(of))["Waits"]

@@ -270,6 +270,11 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 _COUNTS: Final = (
     ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
     (
+        "overdue",
+        "Attempts over a day past their walltime without an end in the log, which count as "
+        "running (in Slurm, check sacctmgr show runawayjobs)",
+    ),
+    (
         "start_unknown",
         "Attempts with unknown start, which waits and utilization leave out",
     ),
