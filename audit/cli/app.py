@@ -113,7 +113,7 @@ def _root(
 def main() -> NoReturn:
     """Run the command and exit; errors that a user can act on are printed without a traceback."""
     # Most objects live until the end; collecting garbage every 700 of them takes 10 % of an audit.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(400_000, 20, 20)
     with ended_by_sigterm():
         code = _exit_code()
     sys.exit(code)
