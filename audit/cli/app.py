@@ -31,18 +31,38 @@ _NO_HELP: Final = {"help": False}
 _NO_COMPLETION: Final = {"install_completion": False, "show_completion": False}
 """Defaults of typer's options for shell completion, for the same reason."""
 
+_LOOKS: Final[dict[str, Any]] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,  # rich help takes three times as long
+}
+
+_COMMANDS: Final = {
+    command.__name__.replace("_", "-"): command
+    for command in (
+        *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service),
+        *(nightly.status, nightly.deliver, nightly.archive, nightly.backup, nightly.restore),
+        *(nightly.erase, setup.init, questions.explain, questions.when, questions.sshare),
+        *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy, analyst.sql, analyst.stuck),
+        *(analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
+    )
+}
+
 
 class _Commands(TyperGroup):
-    """The subcommands; those of ``EXTENSIONS`` are loaded on demand."""
+    """The subcommands, each made on demand; so are those of ``EXTENSIONS``."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in self.commands:
-            self._load_extensions()
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+            self.add_command(_made(cmd_name), cmd_name)
+        elif cmd_name not in self.commands:
+            self.list_commands(ctx)  # one of an extension, or mistyped
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
+        for name in _COMMANDS:
+            self.get_command(ctx, name)
         self._load_extensions()
-        return super().list_commands(ctx)
+        return [*dict.fromkeys((*_COMMANDS, *super().list_commands(ctx)))]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in groups."""
@@ -64,6 +84,14 @@ class _Commands(TyperGroup):
                 self.add_command(typer.main.get_command(commands), entry.name)
 
 
+def _made(name: str) -> Any:
+    """Return one of ``_COMMANDS``."""
+    alone = typer.Typer(**_LOOKS, add_completion=False)
+    alone.command(name, epilog=help.epilog(name))(_COMMANDS[name])
+    _prepare(alone)
+    return typer.main.get_command(alone)
+
+
 def _prepare(commands: typer.Typer) -> None:
     """Set defaults for --help, and keep summaries of commands whole."""
     defaults: dict[str, Any] = {**_NO_HELP, **_NO_COMPLETION}
@@ -80,21 +108,11 @@ app = typer.Typer(
     help="Audit the fairness of a batch scheduler from its accounting logs.",
     epilog=help.EPILOG,
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # rich help takes three times as long
+    context_settings={
+        "default_map": {**_NO_HELP, **_NO_COMPLETION, **dict.fromkeys(_COMMANDS, _NO_HELP)}
+    },
+    **_LOOKS,
 )
-for command in (
-    *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service, nightly.status),
-    *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore),
-    nightly.erase,
-    setup.init,
-    *(questions.explain, questions.when, questions.sshare),
-    *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
-    *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
-):
-    name = command.__name__.replace("_", "-")
-    app.command(name, epilog=help.epilog(name))(command)
-_prepare(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -113,7 +131,7 @@ def _root(
 def main() -> NoReturn:
     """Run the command and exit; errors that a user can act on are printed without a traceback."""
     # Most objects live until the end; collecting garbage every 700 of them takes 10 % of an audit.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(400_000, 20, 20)
     with ended_by_sigterm():
         code = _exit_code()
     sys.exit(code)

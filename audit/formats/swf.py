@@ -7,6 +7,7 @@ Fields that no metric uses are not read, so damage in them costs nothing.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -70,8 +71,10 @@ _IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)  # range of times in milliseco
 _NAMES: Final = [FIELDS.get(n, (f"unused_{n}",))[0] for n in range(FIELD_COUNT)]
 _LINE: Final = {name: pl.String if name.startswith("unused") else pl.Float64 for name in _NAMES}
 _SPACE = ord(" ")
-_OTHER_BLANKS: Final = b"\t\r\v\f"
-_BLANK = np.isin(np.arange(256), list(b" " + _OTHER_BLANKS))
+_BLANKS: Final = b" \t\r\v\f"
+_BLANK = np.isin(np.arange(256), list(_BLANKS))
+_NEEDLESS: Final = (b"  ", b"\n ", b" \n", b"\t", b"\r", b"\v", b"\f")
+"""What a text with single spaces between fields only does not contain."""
 _ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
 _NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
 _NUMBERED = re.compile(r"(Queue|Partition) \d+")
@@ -102,7 +105,7 @@ def recognises(head: bytes) -> bool:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # possibly cut
-    records = [fields for line in lines if (fields := line.split()) and fields[0][:1] != b";"][:100]
+    records = [*islice((of for line in lines if (of := line.split()) and of[0][:1] != b";"), 100)]
     alike = sum(len(fields) == FIELD_COUNT and all(map(_is_number, fields)) for fields in records)
     headed = not {"UnixStartTime", "MaxProcs", "MaxJobs"}.isdisjoint(header(head).entries)
     return alike * 2 > len(records) or (headed and alike * 10 >= len(records))
@@ -303,22 +306,13 @@ def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
     """Return the lines with single spaces between fields only, and each line's number of spaces."""
     data = np.frombuffer(raw, dtype=np.uint8)
-    lines = cut(data)
-    spaces = np.flatnonzero(data == _SPACE)
-    filled = lines.ends > lines.starts
-    if (
-        any(blank in raw for blank in _OTHER_BLANKS)
-        or (np.diff(spaces) == 1).any()
-        or (data[lines.starts[filled]] == _SPACE).any()
-        or (data[lines.ends[filled] - 1] == _SPACE).any()
-    ):
+    if any(blank in raw for blank in _NEEDLESS) or b" " in (raw[:1], raw[-1:]):
         blank = _BLANK[data]
         before = np.append(True, blank[:-1] | (data[:-1] == NEWLINE))  # a blank, or a line's start
         data = np.where(blank, np.uint8(_SPACE), data)[~(blank & before)]
         last = (data == _SPACE) & np.append(data[1:] == NEWLINE, True)
         data = data[~last]
-        lines = cut(data)
-        spaces = np.flatnonzero(data == _SPACE)
+    lines, spaces = cut(data), np.flatnonzero(data == _SPACE)
     return data, lines, np.searchsorted(spaces, lines.ends) - np.searchsorted(spaces, lines.starts)
 
 

@@ -13,8 +13,6 @@ import polars as pl
 from audit import periods
 from audit.errors import UsageError
 from audit.files.folders import readable
-from audit.formats.evidence.read import WRITES, parts
-from audit.formats.evidence.statements import SAMPLES
 from audit.ingest import streams
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -49,6 +47,9 @@ def take_in(
     Raises:
         UsageError: there is no such file, or it may not be read. LogError: it is damaged.
     """
+    from audit.formats.evidence.read import WRITES, parts  # most audits have no evidence
+    from audit.formats.evidence.statements import SAMPLES
+
     if taken is None and (named := _NAMED.findall(file.path.name)):
         taken = int(named[-1])
     problem, skipped, any_read = None, 0, False

@@ -174,11 +174,12 @@ def open_log(
     own = reading.fingerprint
     same = [part for part in earlier if is_same(part.reading, own)]
     others = [part for part in earlier if not is_same(part.reading, own)]
-    source = inspect(path, lambda head: _check_known(head, where, reading), same, others)
-    found = dialects.detect(source.head, where, reading)
+    known: list[Dialect] = []
+    source = inspect(path, lambda head: known.append(_detect(head, where, reading)), same, others)
+    (found,) = known
     if dialect is not None and found.name != dialect:
-        if dialect not in (known := dialects.table()):
-            raise DialectError(f"there is no dialect {dialect!r}; known: {', '.join(known)}")
+        if dialect not in (every := dialects.table()):
+            raise DialectError(f"there is no dialect {dialect!r}; known: {', '.join(every)}")
         raise DialectError(f"{where}: looks like {found.title}, not {dialect}")
     try:
         header = found.header(source.head, reading)
@@ -201,8 +202,8 @@ def is_same(stored: str | None, own: str) -> bool:
     return stored == own or (stored is None and not own.startswith(MAPPED))
 
 
-def _check_known(head: bytes, where: str, reading: Reading) -> None:
-    """Check that a dialect recognises a log, or report that it is binary.
+def _detect(head: bytes, where: str, reading: Reading) -> Dialect:
+    """Return the dialect that recognises a log, or report that the log is binary.
 
     Dialects recognise an archive of their logs, as they skip lines that they cannot read.
     """
@@ -210,7 +211,7 @@ def _check_known(head: bytes, where: str, reading: Reading) -> None:
     if head[place : place + len(magic)] == magic and b"\0" in head[:place]:
         raise LogError(f"{where}: a tar archive: unpack it, and name the logs in it")
     try:
-        dialects.detect(head, where, reading)
+        return dialects.detect(head, where, reading)
     except DialectError as error:
         if (why := binary(head)) is not None:
             raise LogError(f"{where}: {why}") from error
@@ -267,7 +268,7 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
 
 def inspect(
     path: Path,
-    check: Callable[[bytes], None] = lambda head: None,
+    check: Callable[[bytes], object] = lambda head: None,
     earlier: Collection[LogHead] = (),
     others: Collection[LogHead] = (),
 ) -> LogSource:

@@ -175,8 +175,9 @@ def _compute(con: Connection, plan: _Audit, session: Session) -> Period:
     task = replace(plan.task, due=[identity])
     compute_and_keep(con, task, session.config, on_progress=session.on_progress)
     results.check(con)
-    for stage in ("ingest", "report", "publish"):  # they are done together
-        identity.note(con, stage)
+    with database.transaction(con):
+        for stage in ("ingest", "report", "publish"):  # they are done together
+            identity.note(con, stage)
     return plan.period
 
 

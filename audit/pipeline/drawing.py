@@ -14,16 +14,13 @@ from audit.files import replace
 from audit.model import OBSERVED, Period
 from audit.progress import OnProgress, printable, silent
 from audit.report import build
-from audit.report.contents import Contents, Options, Who
-from audit.report.owner import build as pages
-from audit.report.owner import page as owner
-from audit.report.owner.card import card
+from audit.report.contents import REPORT, Contents, Options, Who
 from audit.report.render import identity, page, sandbox
 from audit.report.sections.passed_over import named
 from audit.store import queries
 from audit.store.database import Connection
 
-HTML = owner.REPORT
+HTML = REPORT
 PDF = "report.pdf"
 
 
@@ -142,6 +139,12 @@ def write(
     Users also get a card if the configuration says so. ``linked`` pages link to the report in that
     folder. Raises OSError if a file cannot be written.
     """
+    if not owners:
+        return ()
+    from audit.report.owner import build as pages
+    from audit.report.owner import page as owner
+    from audit.report.owner.card import card
+
     shared, files = config.output.shared_with_group, []
     for made in pages.build(con, contents, owners):
         files.append(folder / made.who.file)

@@ -34,6 +34,10 @@ ENOUGH_DAYS: Final = 7
 """Covered days below which a report on a longer period gives no figures."""
 
 
+REPORT: Final = "report.html"
+"""The file name of a report, beside the pages of users and accounts."""
+
+
 class Who(NamedTuple):
     """A user or an account."""
 

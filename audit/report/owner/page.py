@@ -1,11 +1,10 @@
 """The page of one user or account as a self-contained HTML file, or as a PDF."""
 
-from typing import Final
-
 from audit.registry.causes import CAUSES
 from audit.report import wording
 from audit.report.charts.series import value
 from audit.report.charts.style import Chart
+from audit.report.contents import REPORT
 from audit.report.figures import Figure
 from audit.report.owner import text
 from audit.report.owner.record import OwnerContents, OwnerPart
@@ -33,10 +32,6 @@ def owner_why(of: OwnerPart, name: str) -> Chart | None:
     title = f"Main cause of waiting ({wording.rough_percent(most.share)}): {most.cause.legend}"
     note = "Share of waiting time; mean wait at the right."
     return stacked(title, rows, present, CAUSES, note)
-
-
-REPORT: Final = "report.html"
-"""The file name of the report, in the same folder."""
 
 
 def render_html(contents: OwnerContents, *, linked: bool = False) -> str:

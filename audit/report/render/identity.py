@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
@@ -18,7 +18,9 @@ from audit.config import VerdictConfig
 from audit.errors import ReportError
 from audit.model import Period
 from audit.report.contents import Contents, Options, Who
-from audit.report.owner.record import OwnerContents
+
+if TYPE_CHECKING:
+    from audit.report.owner.record import OwnerContents
 
 _MARK: Final = "fairaudit-report:"
 _FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")
@@ -45,12 +47,12 @@ def written(contents: Contents) -> str:
     return _word(contents, {})
 
 
-def of_page(contents: OwnerContents, *, linked: bool) -> str:
+def of_page(contents: "OwnerContents", *, linked: bool) -> str:
     """Return the identity of the page of a user or account as one word; see ``ClaimedReport``."""
     return _word(contents, {"owner": contents.who, "linked": linked, "seen": contents.seen})
 
 
-def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str:
+def _word(contents: "Contents | OwnerContents", more: Mapping[str, object]) -> str:
     claim = {
         "cluster": contents.cluster,
         "period": [contents.span.name, contents.span.from_time, contents.span.to_time],

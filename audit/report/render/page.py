@@ -301,14 +301,6 @@ def _without_blank_lines(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip())
 
 
-def _shown(value: object) -> str:
-    """Return the text of any value of a template, with unprintable characters as code points."""
-    from markupsafe import Markup
-
-    shown = visible(str(value))
-    return trusted(shown) if isinstance(value, Markup) else shown
-
-
 _FILTERS: Final = {
     amounts: "short_time short_share",
     wording: "name plural count number percent duration instant day resource resources hours value "
@@ -320,11 +312,17 @@ _FILTERS: Final = {
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def shown(value: object) -> str:
+        """Return the text of any value, with unprintable characters as code points."""
+        text = visible(str(value))
+        return Markup(text) if isinstance(value, Markup) else text  # noqa: S704
 
     environment = Environment(
         loader=FileSystemLoader(resources.path("templates")),
         autoescape=True,
-        finalize=_shown,
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -43,10 +43,13 @@ PREEMPTED: Final = 10
 
 def read(source: SectionSource) -> dict[str, Preemption]:
     """Return the users and attempts with the most lost work of each pool."""
+    users = source.by_pool("preemption/users")
+    if all(rows.is_empty() for rows in users.values()):
+        return {}
     attempts = source.by_pool("preemption/preempted", most=PREEMPTED)
     return {
         pool: Preemption(records(InterruptedUser, rows), records(Preempted, attempts[pool]))
-        for pool, rows in source.by_pool("preemption/users").items()
+        for pool, rows in users.items()
         if not rows.is_empty()
     }
 

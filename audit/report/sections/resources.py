@@ -43,11 +43,9 @@ _RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 
 def read(source: SectionSource) -> dict[str, Resources]:
     """Return the use of each resource of each pool, in their usual order."""
-    used = source.by_pool("resources/users")
-    return {
-        pool: Resources(tuple(_uses(parts.get("resource", ()), used[pool])))
-        for pool, parts in source.parts.items()
-    }
+    parts = {pool: of["resource"] for pool, of in source.parts.items() if "resource" in of}
+    used = source.by_pool("resources/users") if parts else {}
+    return {pool: Resources(tuple(_uses(of, used[pool]))) for pool, of in parts.items()}
 
 
 def _uses(busy: Sequence[Breakdown], used: pl.DataFrame) -> Iterator[ResourceUse]:

@@ -43,12 +43,11 @@ def read(source: SectionSource) -> dict[str, Advised]:
     """Return the advice for each pool that ``scenario.advice`` found by replays of the period."""
     if not source.observed:
         return {}
-    fidelity = source.by_pool("fair_starts/fidelity")
     found = {}
     for pool, resource in source.pools.select("pool", "resource").iter_rows():
         rows = source.rows("advice/changes", pool=pool)
         if not rows.is_empty():
-            found[pool] = _advised(rows, resource, fidelity_of(fidelity[pool]))
+            found[pool] = _advised(rows, resource, fidelity_of(source.fidelity[pool]))
     return found
 
 

@@ -1,16 +1,15 @@
 """Changes of waits on page one: halves of a log or two periods, the steps of a chart, the words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
-from audit.array_types import Floats
-from audit.metrics import uncertainty
+from audit.array_types import Floats, Ints
 from audit.metrics.quantiles import MEDIAN, P90
-from audit.metrics.uncertainty import IntTable
+from audit.metrics.uncertainty import IntTable, Resamples, drawn_quantiles
 from audit.model import Period
 from audit.periods import covering, day_start
 from audit.report import wording
@@ -241,23 +240,23 @@ def _half(jobs: pl.DataFrame, busy: float | None, user: str | None) -> Half:
 
 def significant(first: pl.DataFrame, last: pl.DataFrame, thousandths: int) -> bool:
     """Whether a quantile of the waits differs (95 %), by resampling the users of both spans."""
-    names = pl.concat([one["user"] for one in (first, last)]).unique().sort()
-    place = {name: k for k, name in enumerate(names)}
-    random, users = np.random.default_rng(_SEED), len(place)
-    draws = (random.integers(0, users, users) for _ in range(RESAMPLES))
-    weights = np.array([np.bincount(drawn, minlength=users) for drawn in draws])
-    before, now = (_drawn(one, place, weights, thousandths) for one in (first, last))
+    both = pl.concat([one.select("user", "wait_s") for one in (first, last)])
+    place = both["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    place -= place.min()  # of each user in the order of their names, none first
+    waits = both["wait_s"].cast(pl.Float64).to_numpy()
+    weights = Resamples(int(place.max()) + 1, _SEED, RESAMPLES).weights
+    before, now = (
+        _drawn(place[part], waits[part], weights, thousandths)
+        for part in (slice(first.height), slice(first.height, None))
+    )
     below, above = int((now < before).sum()), int((now > before).sum())
     equal = int((now == before).sum())  # waits are often whole minutes: ties count half
     known = below + above + equal
     return known > 0 and min(below, above) + equal / 2 <= TAIL * known
 
 
-def _drawn(
-    jobs: pl.DataFrame, place: Mapping[str | None, int], weights: IntTable, thousandths: int
-) -> Floats:
+def _drawn(users: Ints, waits: Floats, weights: IntTable, thousandths: int) -> Floats:
     """Return the quantile of the waits in each resample; nan: it has none of the users."""
-    order = jobs.sort("wait_s", maintain_order=True)
-    users = np.array([place[name] for name in order["user"]], np.int64)
-    waits = order["wait_s"].cast(pl.Float64).to_numpy()
-    return uncertainty.drawn_quantiles(weights, users, waits, [thousandths])[:, 0]
+    order = np.argsort(waits, kind="stable")
+    found = drawn_quantiles(weights, users[order], waits[order], [thousandths])
+    return found[:, 0]

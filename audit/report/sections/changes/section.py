@@ -57,12 +57,9 @@ def trends(
     are from the period before, if the log has it, else from its earlier to its later half.
     """
     over = stretches(con, cluster, period, zone_name)
-    sums = attempts.course_sums(con, cluster, schedule, over.points)
-    halves, first = sums.clear(), len(over.points) - 2
-    if over.halves == over.points[-2:]:
-        halves = sums.filter(pl.col("stretch") >= first).with_columns(pl.col("stretch") - first)
-    elif over.halves:
-        halves = attempts.course_sums(con, cluster, schedule, over.halves)
+    every = attempts.course_sums(con, cluster, schedule, [*over.points, *over.halves])
+    place = pl.col("stretch") - len(over.points)
+    sums, halves = every.filter(place < 0), every.filter(place >= 0).with_columns(stretch=place)
     before = _passed_before(con, cluster, schedule, over)
     causes = _causes(con, cluster, schedule, over)
     made = {}
@@ -172,11 +169,9 @@ def _passed_before(
     if not over.halves:
         return {}
     before = over.halves[0].name
-    rows = queries.run(
-        con, "changes/passed_over", cluster=cluster, schedule=schedule, period=before
-    )
+    of = {"cluster": cluster, "schedule": schedule, "period": before}
     found: dict[str, dict[str, frozenset[str]]] = {}
-    for pool, kind, names in rows.iter_rows():
+    for pool, kind, names in queries.rows(con, "changes/passed_over", **of):
         found.setdefault(pool, {})[kind] = frozenset(names or ())
     return found
 

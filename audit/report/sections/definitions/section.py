@@ -1,11 +1,12 @@
 """The meaning of each figure of a report, and the same figures in other tools.
 
 Texts are in ``templates/report/definitions/definitions.txt``; their fields in braces, and the rows
-of their small examples, are computed here by the code that computes the figures. Most examples are
-about the same four attempts in a pool of four CPUs. In the file, indented lines continue the line
-before.
+of their small examples, are computed here by the code that computes the figures. Those under the
+default metrics are in ``examples.json`` beside it. Most examples are about the same four attempts
+in a pool of four CPUs. In the text, indented lines continue the line before.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -91,9 +92,27 @@ class _Computed(NamedTuple):
     fields: Mapping[str, object] = {}
 
 
+class Shown(NamedTuple):
+    """The same, the rows as they are shown."""
+
+    rows: Sequence[Sequence[str]]
+    fields: Mapping[str, object]
+
+
+EXAMPLES: Final = "templates/report/definitions/examples.json"
+"""``examples`` under the default metrics: to compute them takes as long as a fifth of a page."""
+
+
 @cache
 def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     """Return the definitions under the metrics in force, in the order of the report."""
+    usual = metrics == _DEFAULT
+    shown = json.loads(resources.path(EXAMPLES).read_text("utf-8")) if usual else examples(metrics)
+    return tuple(_definition(*of, *shown[of[0]]) for of in _texts())
+
+
+def examples(metrics: Metrics) -> dict[str, Shown]:
+    """Return rows and fields of each definition, computed under these metrics."""
     tau_s = metrics.tau_s
     described = performance.overtakes(describe(log_of(JOBS), [_POOL], tau_s=tau_s))
     weighted = resource_equality(described, _END, metrics.resource_equality_weights)
@@ -101,7 +120,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     entities = users.by_entity(attempts, "user")
     slowdown = {"tau_s": tau_s, "slowdown": _mean(attempts, "bounded_slowdown")}
     preempted = {"attempt": [1, 2], "state": ["PREEMPTED", "COMPLETED"]}
-    shown = {
+    computed = {
         "wait": _Computed(attempts, {"wait": _mean(attempts, "wait_s")}),
         "bounded-slowdown": _Computed(attempts, slowdown),
         "why": _why(attempts),
@@ -122,7 +141,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         "penalty": _penalties(),
         "decayed-usage": _decayed(attempts),
     }
-    return tuple(_definition(*of, shown[of[0]]) for of in _texts())
+    return {key: _shown(text["columns"], computed[key]) for key, _, text in _texts()}
 
 
 @cache
@@ -137,13 +156,27 @@ def _texts() -> tuple[tuple[str, str, dict[str, str]], ...]:
     return tuple(found)
 
 
-def _definition(key: str, term: str, texts: Mapping[str, str], shown: _Computed) -> Definition:
-    """Return a definition; columns of its example are written ``Job <job_id> | User <user>``."""
-    text = {name: of.format_map(shown.fields) for name, of in texts.items()}
-    items = (item.rstrip(">").split(" <") for item in text["columns"].split(" | "))
-    titles, names = zip(*items, strict=True)
-    rows = tuple(tuple(map(_cell, row)) for row in shown.rows.select(names).iter_rows())
-    example = Example(text["caption"], titles, rows, text.get("result", ""))
+def _shown(columns: str, computed: _Computed) -> Shown:
+    _, names = _columns(columns.format_map(computed.fields))
+    rows = [[*map(_cell, row)] for row in computed.rows.select(names).iter_rows()]
+    return Shown(rows, computed.fields)
+
+
+def _columns(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the titles and the names of columns, written ``Job <job_id> | User <user>``."""
+    yield from zip(*(item.rstrip(">").split(" <") for item in text.split(" | ")), strict=True)
+
+
+def _definition(
+    key: str,
+    term: str,
+    texts: Mapping[str, str],
+    rows: Sequence[Sequence[str]],
+    fields: Mapping[str, object],
+) -> Definition:
+    text = {name: of.format_map(fields) for name, of in texts.items()}
+    titles, _ = _columns(text["columns"])
+    example = Example(text["caption"], titles, tuple(map(tuple, rows)), text.get("result", ""))
     return Definition(key, term, text["meaning"], text.get("formula", ""), text["source"], example)
 
 

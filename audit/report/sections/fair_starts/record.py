@@ -114,7 +114,6 @@ _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus
 
 def read(source: SectionSource) -> dict[str, FairStart]:
     """Return the statuses, fidelity and delayed attempts of each pool."""
-    fidelity = source.by_pool("fair_starts/fidelity") if source.observed else {}
     delayed = source.by_pool("fair_starts/delayed", most=DELAYED)
     known = source.settings.known
     found = {}
@@ -125,7 +124,7 @@ def read(source: SectionSource) -> dict[str, FairStart]:
         found[pool] = FairStart(
             _statuses(parts.get("fst_status", ())),
             partitions if len(partitions) > 1 else (),
-            fidelity_of(fidelity[pool]) if fidelity else None,
+            fidelity_of(source.fidelity[pool]) if source.observed else None,
             source.settings.metrics.tolerance_s if known else None,
             _delayed(delayed[pool]),
         )

@@ -38,7 +38,7 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
     waiting: dict[str, dict[int, float]] = {}
     bursts_: dict[str, tuple[Burst, ...]] = {}
     if days:
-        for pool, first, seconds in source.rows("machine/waiting_work", edges=edges).iter_rows():
+        for pool, first, seconds in source.tuples("machine/waiting_work", edges=edges):
             waiting.setdefault(pool, {})[first] = seconds
         attempts = source.long("machine/bursts", _ORDER)
         for pool, capacity in source.pools.select("pool", "capacity").iter_rows():

@@ -39,15 +39,19 @@ def read(source: SectionSource, pools: tuple[PoolPart, ...]) -> dict[str, Any]:
     lists = {"notes": "\n", "columns": ","}
     split = [pl.col(name).str.split(by).fill_null([]) for name, by in lists.items()]
     inputs = records(Input, named.with_columns(split))
-    missing = source.rows("records/missing")["missing"].drop_nulls()
+    ((superseded,),) = source.tuples("records/superseded")
     return {
         "coverage": _coverage(source, inputs),
         "inputs": inputs,
-        "superseded": source.rows("records/superseded").item(),
+        "superseded": superseded,
         "refusals": _refusals(
-            source.rows("records/refusals", examples=source.options.examples, **logs)
+            source.tuples("records/refusals", examples=source.options.examples, **logs)
         ),
-        "missing": tuple(MissingLog(*log) for logs in missing for log in json.loads(logs)),
+        "missing": tuple(
+            MissingLog(*log)
+            for (missing,) in source.tuples("records/missing")
+            for log in json.loads(missing or "[]")
+        ),
         "restatement": _restatement(source),
         "silent_since": _silent_since(source),
         "unplaced": unplaced(source, pools),
@@ -56,10 +60,10 @@ def read(source: SectionSource, pools: tuple[PoolPart, ...]) -> dict[str, Any]:
 
 def _logs(source: SectionSource) -> dict[str, Any]:
     """Return the logs behind a period's figures, as arguments of queries."""
-    known = source.rows("records/input_ids")
-    if known.is_empty() and not source.period.whole_log:
-        known = source.rows("input_ids", since=None, lead=0)
-    return {"inputs": known.to_series().to_list()}
+    known = source.tuples("records/input_ids")
+    if not known and not source.period.whole_log:
+        known = source.tuples("input_ids", since=None, lead=0)
+    return {"inputs": [number for number, *_ in known]}
 
 
 def _coverage(source: SectionSource, inputs: tuple[Input, ...]) -> Coverage:
@@ -79,15 +83,15 @@ def _coverage(source: SectionSource, inputs: tuple[Input, ...]) -> Coverage:
     return coverage
 
 
-def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
+def _refusals(lines: list[tuple[Any, ...]]) -> tuple[Refusal, ...]:
     by_reason: dict[tuple[str, int], list[RefusedLine]] = {}
-    for reason, number, *line in lines.iter_rows():
+    for reason, number, *line in lines:
         by_reason.setdefault((reason, number), []).append(RefusedLine(*line))
     return tuple(Refusal(*reason, tuple(quoted)) for reason, quoted in by_reason.items())
 
 
 def _restatement(source: SectionSource) -> Restatement | None:
-    rows = source.rows("records/restated").rows()
+    rows = source.tuples("records/restated")
     if not rows:
         return None
     *_, because, figures = rows[0]
@@ -103,7 +107,8 @@ def _silent_since(source: SectionSource) -> int | None:
     """Return the end of the last period with records, unless this period follows it directly."""
     if source.period.whole_log:
         return None
-    ended: int | None = source.rows("records/period_before")["ended"].item()
+    ended: int | None
+    ((ended,),) = source.tuples("records/period_before")
     return None if ended == source.period.from_time else ended
 
 

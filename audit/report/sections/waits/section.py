@@ -56,7 +56,7 @@ def _queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
 def walltimes(source: SectionSource) -> dict[str, Walltimes]:
     """Return the used walltimes of each pool with any."""
     found: dict[str, Walltimes] = {}
-    for pool, tenth, number, median in source.rows("waits/walltimes").iter_rows():
+    for pool, tenth, number, median in source.tuples("waits/walltimes"):
         known, tenths, _ = found.get(pool, Walltimes(0, (0,) * 11, median))
         tenths = (*tenths[:tenth], number, *tenths[tenth + 1 :])
         found[pool] = Walltimes(known + number, tenths, median)

@@ -1,7 +1,10 @@
 """The meaning of figures: texts, fields and examples."""
 
+import json
+
+from audit import resources
 from audit.config import Metrics
-from audit.report.sections.definitions.section import definitions
+from audit.report.sections.definitions.section import EXAMPLES, definitions, examples
 from tests.report.sample import present
 
 
@@ -62,6 +65,17 @@ def test_the_worked_example_is_that_of_the_equation() -> None:
     )
 
 
+def computed() -> str:
+    made = examples(Metrics()).items()
+    lines = (f'"{key}": {json.dumps(shown, ensure_ascii=False)}' for key, shown in made)
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def test_the_stored_examples_are_those_that_are_computed() -> None:
+    """``python -m tests.report.sections.definitions.test_text`` writes them."""
+    assert resources.path(EXAMPLES).read_text(encoding="utf-8") == computed()
+
+
 def test_definitions_are_those_that_were_in_force() -> None:
     usual = " ".join(f"{of.meaning} {of.formula}" for of in definitions())
     assert "Runs shorter than 10 s count as 10 s" in usual
@@ -98,3 +112,7 @@ def test_examples_are_computed_by_what_was_in_force() -> None:
 
     assert slowdowns(Metrics())[3] == "3.83"  # 230 s in all / 60 s
     assert slowdowns(Metrics(tau_s=115))[3] == "2"
+
+
+if __name__ == "__main__":
+    resources.path(EXAMPLES).write_text(computed(), encoding="utf-8")
