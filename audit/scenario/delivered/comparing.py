@@ -80,8 +80,7 @@ class ComparedStarts:
     _closed: "ClosedStarts | None" = None  # and what the others forbid; None: all may differ
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
     _served: dict[SiteRule, Ints] = field(default_factory=dict)
-    """Of the first rule of each group: rule, place of the judged instant, and attempt that matters
-    there, as ``sweep.agreement``."""
+    """Of the first rule of each group: the attempts that matter, as ``sweep.agreement``."""
 
     @cached_property
     def groups(self) -> list[list[SiteRule]]:
@@ -181,29 +180,24 @@ class ComparedStarts:
         order = first.policy.order
         if order not in self._orderings:
             self._orderings[order] = pass_ordering(self.scenario, turns, first)
-        places, seen = np.flatnonzero(again.any(0)), self._seen[judged]
-        compared = np.zeros(len(turns.instants), np.bool_)
-        compared[judged[places]] = True
-        found = np.ascontiguousarray(counts[:, places])
+        seen = self._seen[judged]
         settings = np.array([pass_setting(within_depth(rule.policy)) for rule in group], np.int64)
         served = sweep.agreement(
             turns.in_kernel,
             pass_rule(self.scenario, turns, first, ordering=self._orderings[order]),
             self._most,
-            compared,
-            np.ascontiguousarray(again[:, places]),
+            judged,
+            again,
             turns.waited,
             settings,
-            found,
-            sweep.AgreementGoal(least, seen[places], int(seen.sum()), counts.sum(1)),
+            counts,
+            sweep.AgreementGoal(least, seen, int(seen.sum()), counts.sum(1)),
         )
         if served is None:
             return False
-        served[:, 1] = places[served[:, 1]]
-        counts[:, places] = found
         if self._before is not None:
             kept = self._before._served[first]
-            served = np.concatenate((kept[~again[kept[:, 0], kept[:, 1]]], served))
+            served = np.concatenate((kept[~again.reshape(-1)[kept[:, 0]]], served))
         self._counts[first], self._served[first] = counts, served
         return True
 
@@ -219,9 +213,8 @@ class ComparedStarts:
             return np.zeros((*shape, 2), np.int64), np.ones(shape, bool)
         counts, served = before._chosen(group).copy(), before._served[group[0]]
         again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
-        rule, place, attempt = served.T
-        met = closed.attempts[attempt]
-        again[rule[met], place[met]] = True
+        place, attempt = served.T
+        again.reshape(-1)[place[closed.attempts[attempt]]] = True
         for row, policy in enumerate(within_depth(one.policy) for one in group):
             again[row] |= policy.depth is not None  # any attempt may matter
         again &= closed.instants[judged]

@@ -107,17 +107,16 @@ class UnitEvents(NamedTuple):
 
     def units(self, side: NDArray[np.uint8]) -> tuple[Units, Units]:
         """Return the units of a window and of its neighbours; ``side`` is [n] (``Side``)."""
-        which = (Side.INSIDE, Side.OUTSIDE)
-        found = [[counted(self.numbers[:0])] for _ in which]
+        found = list[list[tuple[Ints, Ints, Ints]]]([[], []])
         end, count = 0, len(self.numbers)
-        while end < count:
+        while end < count or not found[0]:
             begin, end = end, min(end + _AT_ONCE, count)
             if end < count:  # a part ends with a key
                 next_key = (self.numbers[end - 1] >> self.bits + 1) + 1
                 end = int(np.searchsorted(self.numbers, next_key << self.bits + 1))
             part = self.numbers[begin:end]
             of, both = side[part & (1 << self.bits) - 1], part >> self.bits
-            for kind, made in zip(which, found, strict=True):
+            for kind, made in zip((Side.INSIDE, Side.OUTSIDE), found, strict=True):
                 made.append(counted(both[of == kind]))
         keyed = (map(np.concatenate, zip(*made, strict=True)) for made in found)
         mine, others = (
