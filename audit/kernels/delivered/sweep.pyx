@@ -147,7 +147,7 @@ def agreement(
         wanted: rules × J, at which of them passes of each rule are made.
         waited: [n], whether an attempt waited long enough to count where it was started.
         settings: rules × (backfill, depth, reservations, window).
-        out: rules × J × 2, to which are added, where wanted: starts that were observed and chosen,
+        out: rules × 2 × J, to which are added, where wanted: starts that were observed and chosen,
             and attempts chosen that did not start then.
         goal: what the rules are compared for.
 
@@ -185,8 +185,8 @@ def agreement(
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
                     compare(scene, log, rule, waited, out, k, place, served)
-                    sums[k, 0] += out[k, place, 0]
-                    sums[k, 1] += out[k, place, 1]
+                    sums[k, 0] += out[k, 0, place]
+                    sums[k, 1] += out[k, 1, place]
                     left[k] -= goal.seen[place]
                     passes -= 1
                 place += 1
@@ -200,7 +200,7 @@ cdef void compare(
     int64_t[:, :, ::1] out, int64_t row, int64_t place, GrowingTable served
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
-    cdef int64_t k, x, job, at = row * out.shape[1] + place
+    cdef int64_t k, x, job, at = row * out.shape[2] + place
     cdef bint few = rule.backfill != PassBackfill.REPLAN and rule.depth == NEVER
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
@@ -209,9 +209,9 @@ cdef void compare(
         for x in range(1, log.request.shape[0]):
             scene.left[x] += log.request[x, job]
         if log.start[job] != scene.now:
-            out[row, place, 1] += 1
+            out[row, 1, place] += 1
         else:
-            out[row, place, 0] += waited[job]
+            out[row, 0, place] += waited[job]
         if few:
             serve(served, at, job)
     if few and scene.first != NOBODY:

@@ -107,7 +107,7 @@ class ComparedStarts:
 
     def sums(self, group: Sequence[SiteRule]) -> Ints:
         """Return the sums of the rules of a group, rules × 3: common, observed, wrong."""
-        common, wrong = self._chosen(group).sum(1).T
+        common, wrong = self._chosen(group).sum(2).T
         observed = self._seen[self.judged(group[0].policy.order)].sum()
         return np.stack((common, np.full(len(group), observed), wrong), 1)
 
@@ -166,7 +166,7 @@ class ComparedStarts:
         return np.bincount(at, minlength=len(self.turns.instants))
 
     def _chosen(self, group: Sequence[SiteRule]) -> Ints:
-        """Return what the rules of a group choose, rules × judged instants × 2: common, wrong."""
+        """Return what the rules of a group choose, rules × 2 × judged instants: common, wrong."""
         self._compare(group)
         return self._counts[group[0]]
 
@@ -191,7 +191,7 @@ class ComparedStarts:
             turns.waited,
             settings,
             counts,
-            sweep.AgreementGoal(least, seen, int(seen.sum()), counts.sum(1)),
+            sweep.AgreementGoal(least, seen, int(seen.sum()), counts.sum(2)),
         )
         if served is None:
             return False
@@ -210,7 +210,7 @@ class ComparedStarts:
         closed, before = self._closed, self._before
         shape = len(group), len(judged)
         if before is None or closed is None:
-            return np.zeros((*shape, 2), np.int64), np.ones(shape, bool)
+            return np.zeros((len(group), 2, len(judged)), np.int64), np.ones(shape, bool)
         counts, served = before._chosen(group).copy(), before._served[group[0]]
         again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
         place, attempt = served.T
@@ -218,7 +218,7 @@ class ComparedStarts:
         for row, policy in enumerate(within_depth(one.policy) for one in group):
             again[row] |= policy.depth is not None  # any attempt may matter
         again &= closed.instants[judged]
-        counts[again] = 0
+        counts *= ~again[:, None]
         return counts, again
 
 

@@ -365,11 +365,14 @@ def _bounded(name: str, amount: Ints, started: Ints) -> _ClassProperty:
     return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int8))
 
 
-def candidates(seen: Seen) -> list[WindowCandidate]:
-    """Return the windows whose broken share, over some part of the log, is low enough to judge."""
+def candidates(seen: Seen, least: float) -> list[WindowCandidate]:
+    """Return the windows that may book more than ``least`` s of waiting.
+
+    Their broken share, over some part of the log, is low enough to judge them.
+    """
     found = []
     for by in _sorted(seen):
-        for number, hours, overlap, seconds in _proposed(_table(seen, by), by):
+        for number, hours, overlap, seconds in _proposed(_table(seen, by), by, least):
             value = by.values[number]
             scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
             window = Window(hours=hours, overlap=overlap, **scope)
@@ -403,7 +406,7 @@ def _table(seen: Seen, by: _ClassProperty) -> Floats:
 
 
 def _proposed(
-    table: Floats, by: _ClassProperty
+    table: Floats, by: _ClassProperty, least: float
 ) -> Iterator[tuple[int, tuple[int, ...], bool, float]]:
     """Yield classes, hours of the week in which they rarely start, overlap, and seconds forbidden.
 
@@ -413,6 +416,7 @@ def _proposed(
     sums = table[:, 0].sum(0)
     events = sums[:SECONDS].sum((0, 2))
     enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
+    enough &= sums[SECONDS].sum(1) > least
     likely = np.flatnonzero(enough)  # never the first: nothing is outside it
     chances = KEPT * _shares_of_runs(sums[:, :1] - sums[:, likely])
     nobody = table.shape[1] - 1
@@ -430,7 +434,9 @@ def _proposed(
                 if count and _is_span(circle, begin, count):
                     closed = circle[:, (begin + np.arange(count)) % size]
                     hours = tuple(np.unique(closed).tolist())
-                    yield one - 1, hours, overlap, _seconds(table, one, hours, overlap=overlap)
+                    seconds = _seconds(table, one, hours, overlap=overlap)
+                    if seconds > least:
+                        yield one - 1, hours, overlap, seconds
 
 
 def _is_span(circle: Ints, begin: int, count: int) -> bool:

@@ -37,6 +37,8 @@ BOOKS: Final = 0.01
 """Least share of all waiting that a window must book: a report lists rules from it on."""
 LEAST_WAITED: Final = 200
 MOST_FAILED: Final = 10
+_Key = tuple[Window, str]
+"""A candidate, and the clock of its hours."""
 
 
 class InferredWindow(NamedTuple):
@@ -87,7 +89,7 @@ def find_windows(
     if not observed.numbers_fit:
         return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
-    failed: dict[str, tuple[float, InferredWindow]] = {}
+    failed: dict[_Key, tuple[float, InferredWindow]] = {}
     compared: ComparedStarts | None = None  # made later: it is as large as the log
     passes: Passes | None = None
     while True:
@@ -128,7 +130,7 @@ class _Standing(NamedTuple):
 
     seen: Seen
     candidate: WindowCandidate
-    key: str
+    key: _Key
     window: InferredWindow | None = None  # with its evidence; None: it was not judged yet
     sliced: bool = False  # it passes all conditions but perhaps that of the agreement
 
@@ -146,7 +148,7 @@ class _Choice:
         observed: ObservedJobs,
         found: Opportunities,
         compared: ComparedStarts,
-        failed: dict[str, tuple[float, InferredWindow]],
+        failed: dict[_Key, tuple[float, InferredWindow]],
     ) -> None:
         self.observed = observed
         self.found = found
@@ -157,10 +159,10 @@ class _Choice:
         self.serial = count()
         self.queue: list[tuple[float, int, _Standing]] = []
         """By the most seconds that each may book, as far as it is judged."""
-        self.known: set[str] = set()
+        self.known: set[_Key] = set()
         self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
         """Those that were not judged yet, by what they share: clock, hours and overlap."""
-        self.judged: dict[str, InferredWindow | None] = {}
+        self.judged: dict[_Key, InferredWindow | None] = {}
         """Of those that were judged with others; None: not plausible."""
         self.failed = failed
 
@@ -171,7 +173,7 @@ class _Choice:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
         for zone in zones:
             seen = Seen(self.observed, self.found, zone)
-            self._add(seen, hours.candidates(seen))
+            self._add(seen, hours.candidates(seen, self.least))
         best: tuple[InferredWindow, ComparedStarts] | None = None
         while self.queue and -self.queue[0][0] > self.least:
             _, _, one = heapq.heappop(self.queue)
@@ -188,7 +190,7 @@ class _Choice:
 
     def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:
         for one in candidates:
-            added = _Standing(seen, one, f"{one.rule} {seen.zone}")
+            added = _Standing(seen, one, (one.rule, seen.zone))
             before = self.failed.get(added.key)
             disagreed = before is not None and before[1].found.fails == DISAGREES
             if added.key not in self.known and not disagreed:
