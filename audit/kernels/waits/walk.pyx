@@ -289,9 +289,9 @@ cdef Sweep _sweep_of(
     cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1 + rules.recorded
     cdef Waitlist line = Waitlist(log, nodes, users, most, count, lapse_s)
     cdef Floor floor = Floor(nodes, log.by_end.shape[0], most, depth)
+    line.books = made is not None and made.room is None
     cdef Holders shares = Holders(log, nodes, floor, line, users)
     cdef Py_ssize_t sums = 0 if floor.on else capacity.shape[0]
-    line.books = made is not None and made.room is None
     return Sweep(
         log, course, rules, nodes, floor, PoolAt(capacity, users, course.first_outage),
         Counting(rules), line, shares,

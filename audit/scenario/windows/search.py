@@ -28,7 +28,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours
-from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
+from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import EPOCH, ObservedJobs, Seen
 
@@ -162,7 +162,7 @@ class _Choice:
         self.known: set[_Key] = set()
         self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
         """Those that were not judged yet, by what they share: clock, hours and overlap."""
-        self.judged: dict[_Key, InferredWindow | None] = {}
+        self.judged: dict[_Key, TestedRule | None] = {}
         """Of those that were judged with others; None: not plausible."""
         self.failed = failed
 
@@ -207,25 +207,14 @@ class _Choice:
             alike = self.alike.pop(_shared(one))
             likely = [other for other in alike if other.candidate.seconds > self.least]
             every = hours.units_of_alike(one.seen, [other.candidate for other in likely])
-            for other, units in zip(likely, every, strict=True):
-                self.judged[other.key] = self._with_evidence(other, *units)
-        window = self.judged.pop(one.key)
-        if window is not None:
+            for other, (rule, neighbours) in zip(likely, every, strict=True):
+                plausible = evidence.plausible(rule, neighbours)
+                found = evidence.judge(rule, neighbours) if plausible else None
+                self.judged[other.key] = found
+        found = self.judged.pop(one.key)
+        if found is not None:
+            window = _with_evidence(one, found)
             self._put(window.seconds, one._replace(window=window))
-
-    def _with_evidence(
-        self, one: _Standing, rule: Units, neighbours: Units
-    ) -> InferredWindow | None:
-        """Return a candidate with its evidence; None: it is not plausible."""
-        if not evidence.plausible(rule, neighbours):
-            return None
-        found, seen, candidate = evidence.judge(rule, neighbours), one.seen, one.candidate
-        starts = candidate.of.inside[seen.opportunities.started]
-        if found.days is not None:
-            starts &= evidence.on_days(seen.start_local, found.days)
-        window = candidate.rule.but(**_dates(found.days))
-        seconds = candidate.waiting(seen, found.days)
-        return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
     def _slice(self, one: _Standing, made: InferredWindow) -> None:
         """Judge the slices of a candidate, and try narrower ones in place of one that fails."""
@@ -244,6 +233,17 @@ class _Choice:
     def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
         made = made._replace(found=made.found._replace(fails=fails))
         self.failed[one.key] = one.candidate.seconds, made
+
+
+def _with_evidence(one: _Standing, found: TestedRule) -> InferredWindow:
+    """Return a candidate with its evidence."""
+    seen, candidate = one.seen, one.candidate
+    starts = candidate.of.inside[seen.opportunities.started]
+    if found.days is not None:
+        starts &= evidence.on_days(seen.start_local, found.days)
+    window = candidate.rule.but(**_dates(found.days))
+    seconds = candidate.waiting(seen, found.days)
+    return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
 
 def _dates(days: Days | None) -> dict[str, date]:
