@@ -1,10 +1,7 @@
 from audit.array_types import Floats, Ints
 
 def add_tails(table: Floats, bounded: bool) -> None: ...
-def stretches_of_overlap(
-    tail: Floats, row: Ints, circle: Ints, base: Floats, hours: Floats
-) -> None: ...
-def best_stretch(
-    base: Floats, hours: Floats, which: int,
-    chance: Floats, least: float, raw: float
-) -> tuple[int, int, float, float]: ...  # fmt: skip
+def best_stretches(
+    tail: Floats, row: Ints, circle: Ints, longest: int, which: Ints,
+    chance: Floats, least: float, raw: float, out: Ints
+) -> None: ...  # fmt: skip

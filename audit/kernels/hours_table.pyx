@@ -5,13 +5,6 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 
-cdef struct Best:
-    Py_ssize_t begin
-    Py_ssize_t extent
-    double score
-    double seconds
-
-
 def add_tails(double[:, :, :, :, ::1] table, bint bounded):
     """Add to each reach of a table the greater reaches, and to each class those above it.
 
@@ -37,105 +30,86 @@ def add_tails(double[:, :, :, :, ::1] table, bint bounded):
                             own[k] += above[k]
 
 
-def stretches_of_overlap(
-    const double[:, :, ::1] tail, const int64_t[:, ::1] row, const int64_t[:, ::1] circle,
-    double[:, ::1] base, double[:, :, ::1] hours
+def best_stretches(
+    const double[:, :, :, :, ::1] tail, const int64_t[:, ::1] row, const int64_t[:, ::1] circle,
+    Py_ssize_t longest, const int64_t[::1] which, const double[:, :, ::1] chance, double least,
+    double raw, int64_t[:, ::1] out
 ):
-    """Add what stretches of hours forbid that also forbid starts before them.
+    """Write the best window for each class among all stretches of hours.
+
+    The score is chance · (starts + occasions) − starts of the class in a run of blocks. The class
+    and its neighbours need ``least`` starts + occasions, and the class at most ``raw`` times the
+    neighbours' share of starts. Ties go to the shortest.
 
     Args:
-        tail: sums by the hour of the week and the least reach, [168, reaches, width].
-        row: [begins, 168], the least reach in the table from each hour to the begin of a stretch.
+        tail: occasions and starts, which other rows may follow, by the hour of the week and the
+            least reach, [168, reaches, 2, classes, blocks]; the first class is the sum of all.
+        row: [begins, 168], the least reach with which a stretch forbids starts in the hours before
+            it, by its first hour; with the last reach it forbids none.
         circle: [days, begins], the hours that are closed alike, one of each begin.
-        base: [begins, width], what is forbidden before a stretch.
-        hours: [begins, hours of a stretch, width], what each further hour adds.
-    """
-    cdef Py_ssize_t begin, hour, day, k, x, begins = circle.shape[1], width = tail.shape[2]
-    with nogil:
-        for begin in range(begins):
-            for hour in range(tail.shape[0]):
-                for x in range(width):
-                    base[begin, x] += tail[hour, row[begin, hour], x]
-            for k in range(hours.shape[1]):
-                for day in range(circle.shape[0]):
-                    hour = circle[day, (begin + k) % begins]
-                    for x in range(width):
-                        hours[begin, k, x] += tail[hour, 0, x] - tail[hour, row[begin, hour], x]
-
-
-def best_stretch(
-    const double[:, :, :, ::1] base, const double[:, :, :, :, ::1] hours, Py_ssize_t which,
-    const double[:, ::1] chance, double least, double raw
-):
-    """Return the best window for a class among all stretches of hours.
-
-    The score is chance · (starts + occasions) − starts of the class in a run of blocks, or 0 if no
-    stretch has a positive one. The class and its neighbours need ``least`` starts + occasions, and
-    the class at most ``raw`` times the neighbours' share of starts. Ties go to the shortest.
-
-    Args:
-        base: occasions, starts and seconds that a stretch of no hours holds, by the hour before
-            which it begins, [begin, 3, classes, blocks]; the last class is the sum of all.
-        hours: what each further hour adds, [begin, hours, 3, classes, blocks]; if it is the same
-            for all begins, [1, hours, …] from the first hour of the circle on.
-        which: the class; its neighbours are all others.
-        chance: the share of starts to be expected of a rule in a run, [blocks, blocks + 1].
+        longest: the most hours of a stretch.
+        which: [k], the classes; the neighbours of each are all others.
+        chance: the share of starts to be expected of a rule in a run, [k, blocks, blocks + 1].
         least, raw: see above.
-
-    Returns:
-        Its first hour, its hours − 1, its score (0: no stretch is worth anything), its seconds.
+        out: [k, 2], the first hour and the hours of each; no hours: no stretch has a score > 0.
     """
-    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], width = 5 * base.shape[3]
-    cdef Py_ssize_t begin, extent, hour, block, x
-    cdef bint same = hours.shape[0] == 1
-    cdef Py_ssize_t extents = circle - 1 if same else hours.shape[1]
-    cdef double most = np.max(chance), bound, positive
-    cdef Best best = Best(0, 0, 0.0, 0.0)
-    cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
-    cdef double[::1] held = np.zeros(width)
-    cdef double[:, ::1] added = np.zeros((hours.shape[1], width))
+    cdef Py_ssize_t begin, hours, hour, day, k, x, blocks = tail.shape[4]
+    cdef Py_ssize_t width = tail.shape[3] * blocks
+    cdef double bound
+    cdef double[::1] most = np.repeat(np.max(chance, (1, 2)), blocks)
+    cdef double[::1] held = np.zeros(2 * width), score = np.zeros(len(which))
+    cdef double[:, ::1] sums = np.zeros((4, blocks + 1))
+    out[:] = 0
     with nogil:
-        for begin in range(circle):
-            _divide(base[begin], which, held)
-            if begin == 0 or not same:
-                for hour in range(hours.shape[1]):
-                    _divide(hours[begin, hour], which, added[hour])
-            for extent in range(extents):
-                hour = (begin + extent) % circle if same else extent
-                for x in range(width):
-                    held[x] += added[hour, x]
-                bound = 0.0  # no run has a greater score
-                for block in range(blocks):
-                    positive = most * (held[block] + held[blocks + block]) - held[blocks + block]
-                    bound += max(positive, 0.0)
-                if bound <= 0 or bound < best.score - 1e-6:
-                    continue
-                for x in range(5):
-                    for block in range(blocks):
-                        sums[x, block + 1] = sums[x, block] + held[x * blocks + block]
-                best = _better(best, sums, chance, least, raw, begin, extent)
-    return best.begin, best.extent, best.score, best.seconds
+        for begin in range(circle.shape[1]):
+            held[:] = 0.0
+            for hour in range(tail.shape[0]):
+                _add(tail, hour, row[begin, hour], 1.0, held)
+            for hours in range(1, longest + 1):
+                for day in range(circle.shape[0]):
+                    hour = circle[day, (begin + hours - 1) % circle.shape[1]]
+                    _add(tail, hour, 0, 1.0, held)
+                    _add(tail, hour, row[begin, hour], -1.0, held)
+                for k in range(which.shape[0]):
+                    bound = 0.0  # no run has a greater score
+                    for x in range(which[k] * blocks, (which[k] + 1) * blocks):
+                        bound += max(most[k * blocks] * (held[x] + held[width + x]) - held[width + x], 0.0)
+                    if bound <= 0 or bound < score[k] - 1e-6:
+                        continue
+                    _sum_blocks(held, which[k] * blocks, sums)
+                    _choose(sums, chance[k], least, raw, begin, hours, &score[k], out[k])
 
 
-cdef inline void _divide(
-    const double[:, :, ::1] table, Py_ssize_t which, double[::1] out
+cdef inline void _add(
+    const double[:, :, :, :, ::1] tail, Py_ssize_t hour, Py_ssize_t reach, double sign,
+    double[::1] held
 ) noexcept nogil:
-    """Write the occasions, starts and seconds of a class, and the first two of all others."""
-    cdef Py_ssize_t row, block, blocks = table.shape[2]
-    for row in range(3):
-        for block in range(blocks):
-            out[row * blocks + block] = table[row, which, block]
-            if row < 2:
-                out[(3 + row) * blocks + block] = (
-                    table[row, 0, block] - table[row, which, block]
-                )
+    """Add the occasions and starts in an hour, with at least a reach, to what a stretch holds."""
+    cdef const double* table = &tail[hour, reach, 0, 0, 0]
+    cdef Py_ssize_t x
+    if reach + 1 < tail.shape[1]:
+        for x in range(held.shape[0]):
+            held[x] += sign * table[x]
 
 
-cdef Best _better(
-    Best best, const double[:, ::1] sums, const double[:, ::1] chance, double least, double raw,
-    Py_ssize_t begin, Py_ssize_t extent
+cdef inline void _sum_blocks(
+    const double[::1] held, Py_ssize_t own, double[:, ::1] sums
 ) noexcept nogil:
-    """Return the better of a stretch, in its best run of blocks, and the best one."""
+    """Write the sums up to each block: occasions and starts of a class, and those of all others."""
+    cdef Py_ssize_t width = held.shape[0] // 2, row, block
+    for row in range(2):
+        for block in range(sums.shape[1] - 1):
+            sums[row, block + 1] = sums[row, block] + held[row * width + own + block]
+            sums[2 + row, block + 1] = sums[2 + row, block] + (
+                held[row * width + block] - held[row * width + own + block]
+            )
+
+
+cdef void _choose(
+    const double[:, ::1] sums, const double[:, ::1] chance, double least, double raw,
+    Py_ssize_t begin, Py_ssize_t hours, double* best, int64_t[::1] out
+) noexcept nogil:
+    """Write a stretch, and its score in its best run of blocks, if it is better than the best one."""
     cdef Py_ssize_t first, behind, blocks = sums.shape[1] - 1
     cdef double withheld, starts, idle, served, score
     for first in range(blocks):
@@ -143,12 +117,11 @@ cdef Best _better(
             withheld = sums[0, behind] - sums[0, first]
             starts = sums[1, behind] - sums[1, first]
             score = chance[first, behind] * (withheld + starts) - starts
-            if score <= 0 or score < best.score - 1e-9 or withheld + starts < least:
+            if score <= 0 or score < best[0] - 1e-9 or withheld + starts < least:
                 continue
-            idle = sums[3, behind] - sums[3, first]
-            served = sums[4, behind] - sums[4, first]
+            idle = sums[2, behind] - sums[2, first]
+            served = sums[3, behind] - sums[3, first]
             if idle + served < least or starts * (idle + served) > raw * served * (withheld + starts):
                 continue
-            if score > best.score + 1e-9 or extent < best.extent:
-                best = Best(begin, extent, score, sums[2, blocks])
-    return best
+            if score > best[0] + 1e-9 or hours < out[1]:
+                best[0], out[0], out[1] = score, begin, hours

@@ -12,7 +12,7 @@ from audit.cluster.inference import Fact, RuleFact
 from audit.model import Pool
 from audit.rule_text import amount, rule_text
 from audit.scenario.plateaus.capacity import CapacityBelow
-from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus
+from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus, plateau_search
 from audit.scenario.releases.begin import BeginTime, find_begin_times
 from audit.scenario.releases.chains import JobChain, accepted_chains, released
 from audit.scenario.releases.holds import Holding
@@ -61,15 +61,17 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
         pool: with the rules of configuration and of the scheduler's files.
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
-    found = find_plateaus(described, pool, now, log_begin)
-    jobs = user_jobs(described, found.pool._replace(limits=pool.limits), now)
+    search = plateau_search(described, pool, now, log_begin)
+    jobs = user_jobs(described, search.pool._replace(limits=pool.limits), now)
     if chains := accepted_chains(jobs):
         described_again = released(described, jobs, chains)
-        del jobs  # before more is made
+        del jobs, search  # before more is made
         found = find_plateaus(described_again, pool, now, log_begin)
         del described_again
         jobs = user_jobs(described, found.pool, now)
         chains = accepted_chains(jobs)
+    else:
+        found = search.found()
     return ShownByLog(
         found,
         chains,

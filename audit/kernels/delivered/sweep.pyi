@@ -8,7 +8,7 @@ class AgreementGoal:
 
 def capacities(log: ObservedPool, rule: PassRule, wanted: Bools, out: Ints) -> None: ...
 def agreement(
-    log: ObservedPool, rule: PassRule, most: Ints, judged: Bools, wanted: Bools, waited: Bools,
+    log: ObservedPool, rule: PassRule, most: Ints, judged: Ints, wanted: Bools, waited: Bools,
     settings: Ints, out: Ints, goal: AgreementGoal
 ) -> Ints | None: ...  # fmt: skip
 def held_from(log: ObservedPool, user: Ints, users: int, out: Ints) -> None: ...

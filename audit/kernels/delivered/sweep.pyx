@@ -118,7 +118,7 @@ cdef class AgreementGoal:
     cdef double least  # 0 to 1
     cdef const int64_t[::1] seen  # [J], observed starts that count, at each instant
     cdef int64_t seen_in_all
-    cdef const int64_t[:, ::1] known  # rules × 2, as ``out``: sums of all that is not found here
+    cdef const int64_t[:, ::1] known  # rules × 2: the sums of ``out`` before
 
 
 @cython.cdivision(True)
@@ -135,7 +135,7 @@ cdef bint is_lost(AgreementGoal goal, int64_t[:, ::1] sums, int64_t[::1] left) n
 
 def agreement(
     ObservedPool log not None, PassRule rule not None, const int64_t[::1] most,
-    const uint8_t[::1] judged, const uint8_t[:, ::1] wanted, const uint8_t[::1] waited,
+    const int64_t[::1] judged, const uint8_t[:, ::1] wanted, const uint8_t[::1] waited,
     const int64_t[:, ::1] settings, int64_t[:, :, ::1] out, AgreementGoal goal not None
 ):
     """Count how well rules that differ in their backfilling agree with the observed starts.
@@ -143,19 +143,19 @@ def agreement(
     Args:
         rule: their order and limits.
         most: [m], C of fcfs and no_guarantee.
-        judged: [m], whether an instant counts; J do.
+        judged: [J], the instants that count, by index, ascending.
         wanted: rules × J, at which of them passes of each rule are made.
         waited: [n], whether an attempt waited long enough to count where it was started.
         settings: rules × (backfill, depth, reservations, window).
-        out: rules × J × 2, to which are added, where wanted: starts that were observed and chosen,
+        out: rules × 2 × J, to which are added, where wanted: starts that were observed and chosen,
             and attempts chosen that did not start then.
         goal: what the rules are compared for.
 
     Returns:
-        None if no rule can reach the goal, and then ``out`` is of no use. Otherwise rows of
-        (rule, place of the instant, attempt): the attempts without which the rule would start
-        others, which are those that start and the first that cannot; not of rules that plan or
-        count what they examine, to which any attempt matters.
+        None if no rule can reach the goal, and then ``out`` is of no use. Otherwise rows of (place
+        in ``wanted``, attempt): the attempts without which the rule would start others, which are
+        those that start and the first that cannot; not of rules that plan or count what they
+        examine, to which any attempt matters.
 
     Source: SPEC §10, *Agreement*.
     """
@@ -164,14 +164,15 @@ def agreement(
     cdef bint lost = is_lost(goal, sums, left)
     cdef ObservedSweep sweep = ObservedSweep(log, rule)
     cdef PassScene scene = sweep.scene
-    cdef GrowingTable served = GrowingTable(3)
-    cdef int64_t i, k, running, place = 0
-    for k in range(settings.shape[0]):
-        sweep.plans |= settings[k, 0] >= PassBackfill.EASY
+    cdef GrowingTable served = GrowingTable(2)
+    cdef int64_t i, k, running, place = 0, passes = np.count_nonzero(wanted)
+    sweep.plans = np.max(settings[:, 0]) >= <int> PassBackfill.EASY
     with nogil:
-        for i in range(0 if lost or wanted.shape[1] == 0 else log.instants.shape[0]):
+        for i in range(log.instants.shape[0]):
+            if lost or passes == 0:
+                break
             free_and_join(sweep, scene, log, rule, i)
-            if judged[i]:
+            if place < judged.shape[0] and judged[place] == i:
                 rate_observed(scene, rule, rule.usage)
                 find_least(scene, sweep.smallest, log, False)
                 running = scene.sums_running[0]
@@ -184,13 +185,12 @@ def agreement(
                     scene.free = most[i] - running
                     scene.planned = max(log.capacity[0, i], log.used[i]) - running
                     compare(scene, log, rule, waited, out, k, place, served)
-                    sums[k, 0] += out[k, place, 0]
-                    sums[k, 1] += out[k, place, 1]
+                    sums[k, 0] += out[k, 0, place]
+                    sums[k, 1] += out[k, 1, place]
                     left[k] -= goal.seen[place]
+                    passes -= 1
                 place += 1
                 lost = is_lost(goal, sums, left)
-                if lost or place == wanted.shape[1]:
-                    break
             start(sweep, scene, log, rule, i)
     return None if lost else served.taken()
 
@@ -200,7 +200,7 @@ cdef void compare(
     int64_t[:, :, ::1] out, int64_t row, int64_t place, GrowingTable served
 ) noexcept nogil:
     """Make a pass, count its starts, and take it back."""
-    cdef int64_t k, x, job
+    cdef int64_t k, x, job, at = row * out.shape[2] + place
     cdef bint few = rule.backfill != PassBackfill.REPLAN and rule.depth == NEVER
     make_pass(scene, log, rule, False)
     for k in range(scene.number):
@@ -209,19 +209,19 @@ cdef void compare(
         for x in range(1, log.request.shape[0]):
             scene.left[x] += log.request[x, job]
         if log.start[job] != scene.now:
-            out[row, place, 1] += 1
+            out[row, 1, place] += 1
         else:
-            out[row, place, 0] += waited[job]
+            out[row, 0, place] += waited[job]
         if few:
-            serve(served, row, place, job)
+            serve(served, at, job)
     if few and scene.first != NOBODY:
-        serve(served, row, place, scene.first)
+        serve(served, at, scene.first)
 
 
-cdef inline void serve(GrowingTable served, int64_t row, int64_t place, int64_t job) noexcept nogil:
+cdef inline void serve(GrowingTable served, int64_t at, int64_t job) noexcept nogil:
     cdef int64_t* made = add_row(served)
     if made != NULL:
-        made[0], made[1], made[2] = row, place, job
+        made[0], made[1] = at, job
 
 
 def held_from(ObservedPool log not None, const int64_t[::1] user, int64_t users, int64_t[::1] out):

@@ -19,10 +19,11 @@ cdef void _walk(Sweep s, int64_t now, int64_t then) noexcept nogil:
         _walk_all(s, now, then)
     elif any:
         _walk_classes(s, now, then)
-    if any or s.walk.all:
+    if s.line.books:
         _find_ranges(s)
-    _share_idle(s)
-    _count_stretches(s)
+        _share_idle(s)
+    if s.made.counts.shape[0] > 0:
+        _count_stretches(s)
 
 
 cdef void _begin(Sweep s, int64_t now) noexcept nogil:
@@ -360,7 +361,6 @@ cdef void _count_stretches(Sweep s) noexcept nogil:
             continue
         if _adds(s.walk, c, s.line.first[slot], now):
             s.walk.tally[c] += s.line.number[slot]
-    s.walk.freshes = 0
     for k in range(s.line.actives):
         c = s.line.active[k]
         if s.walk.short[c] == FITS:

@@ -33,7 +33,7 @@ cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
     first = coming.starter
     while time_at(s.log.start, s.log.starters, coming.starter) == now:
         coming.starter += 1
-    if first < coming.starter and s.idle is None:
+    if first < coming.starter and s.idle is None and s.made.counts.shape[0] > 0:
         _see_starts(s, first, coming.starter, now)
     while time_at(s.log.start, s.log.by_start, coming.start) == now:
         _occupy(s, s.log.by_start[coming.start], 1)
@@ -96,7 +96,7 @@ cdef void _move(Sweep s, int64_t i) noexcept nogil:
         s.state.used[x] += s.state.moved[x]
         if user != UNKNOWN:
             s.state.by_user[x, user] += s.state.moved[x]
-    if s.idle is None:
+    if s.line.books:
         change_shares(s.log, s.line, s.shares, s.state, i)
 
 
@@ -207,7 +207,7 @@ cdef void _leave(Sweep s, int64_t i, int64_t now) noexcept nogil:
     if last and s.line.joined[slot]:
         part(s.log, s.line, s.shares, s.state, slot)
     if s.idle is None:
-        if s.made.room is None:
+        if s.line.books:
             _complete(s, slot, i)
         if last and s.line.held[slot]:
             _note_hold(s, slot, now)
@@ -311,7 +311,8 @@ cdef void _lapse_all(Sweep s) noexcept nogil:
     for k in range(s.walk.steps):
         slot = s.walk.step[k]
         if s.line.sums[slot, AGE] >= s.line.lapse:
-            s.made.counts[LAPSES] += s.line.number[slot]
+            if s.made.counts.shape[0] > 0:
+                s.made.counts[LAPSES] += s.line.number[slot]
             lapse(s.log, s.line, s.shares, s.state, slot)
 
 

@@ -32,6 +32,7 @@ cdef class Waitlist:
     """Everything that waits."""
 
     cdef bint as_came  # whether the order is that of ``came``
+    cdef bint books  # whether seconds are booked: else a block has no sum but AGE
     cdef int64_t lapse  # the age at which an attempt lapses, s
     # Classes
     cdef int64_t[:, ::1] request  # resources × classes
@@ -126,8 +127,7 @@ cdef class Waitlist:
         self.lapse = lapse
         self.as_came = bool((np.diff(np.asarray(log.came)) > 0).all())
         self.seat, self.place, self.group, self.slot_of = np.full((4, n), NOBODY, np.int32)
-        order = np.lexsort((waiting, alike[waiting]))
-        seated = waiting[order]
+        seated = waiting[np.lexsort((waiting, alike[waiting]))]
         begins = _begins(alike[seated][None])
         classes = len(begins)
         self.seated, self.first_seat = seated, np.append(begins, len(seated))
@@ -187,8 +187,7 @@ cdef class Waitlist:
         self.forbidden = np.zeros((most, rules), np.int64)
         self.forbids = np.zeros((most, rules), np.uint8)
         self.lacking = np.zeros((most, resources + 2), np.int64)
-        self.spare = np.arange(most)
-        self.spares = most
+        self.spare, self.spares = np.arange(most), most
         self.previous, self.following = np.full((2, n), NOBODY, np.int32)
 
 
@@ -426,6 +425,8 @@ cdef void settle(
     """Add the sums of its class to those of a block, or subtract them (−1)."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i]
     cdef Py_ssize_t x
+    if not line.books:
+        return
     sums[UP] += sign * line.up[c]
     if line.held[slot]:
         sums[ON_HOLD] += sign * (state.now - line.up[c])

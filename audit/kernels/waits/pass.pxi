@@ -7,8 +7,6 @@ cdef void _pass(Sweep s, int64_t now) noexcept nogil:
     cdef Py_ssize_t k
     if time == 0:
         return
-    if s.made.room is not None:
-        _note_room(s, now)
     for k in range(s.line.actives):
         c = s.line.active[k]
         short = s.walk.short[c]
@@ -44,12 +42,19 @@ cdef void _pass(Sweep s, int64_t now) noexcept nogil:
 
 
 cdef void _note_room(Sweep s, int64_t now) noexcept nogil:
-    """Note what could start up to ``now``, and the classes that were free."""
+    """Note what could start up to ``now``, what was held or forbidden, and the classes that were free."""
     cdef int64_t c, last
     cdef int64_t* place
     cdef Py_ssize_t k
+    if now == s.state.now:
+        return
     for k in range(s.walk.steps):
+        s.line.sums[s.walk.step[k], AGE] += now - s.state.now
         _note(s, s.walk.step[k], UNEXPLAINED, s.state.now, now)
+    for k in range(s.walk.notes):
+        _note(s, s.walk.noted[k], HELD, s.state.now, now)
+    for k in range(s.walk.bars):
+        _note(s, s.walk.barred[k], RULE, s.state.now, now)
     for k in range(s.line.actives):
         c = s.line.active[k]
         if s.walk.short[c] != FITS:

@@ -25,10 +25,10 @@ cdef class Holders:
 
     def __cinit__(self, WaitLog log, WalkNodes nodes, Floor floor, Waitlist line, Py_ssize_t users):
         """Let nothing run."""
-        cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
-        cdef Py_ssize_t groups = line.class_of.shape[0]
-        user = np.asarray(log.user)
-        by_user = np.lexsort((np.asarray(log.came), user))
+        cdef Py_ssize_t n = log.request.shape[1] if line.books else 0
+        cdef Py_ssize_t groups = line.class_of.shape[0], resources = log.request.shape[0]
+        user = np.asarray(log.user)[:n]
+        by_user = np.lexsort((np.asarray(log.came)[:n], user))
         self.rank = np.empty(n, np.int32)
         np.asarray(self.rank)[by_user] = np.arange(n)
         self.first_rank = np.searchsorted(user[by_user], np.arange(users + 1))

@@ -100,10 +100,11 @@ cdef class Bookings:
     # the last member, cause, begin, end. The cause of a divided stretch is its greatest part. A traced
     # attempt has LAPSED for UNEXPLAINED, and LAPSED + 1 + k, for rule k, for RULE.
     cdef GrowingTable spans
-    # If it is not None, nothing is written above; stretches in which attempts could start are UNEXPLAINED
+    # If it is not None, nothing is booked above; stretches in which attempts could start are UNEXPLAINED
     # ones, and those in which the request of a class was free are added here: class, begin, end.
     cdef GrowingTable room
-    cdef int64_t[::1] counts  # starts, those that waited, behind, both, broken, stretches, lapses
+    # Starts, those that waited, behind, both, broken, stretches, lapses; empty: nothing is counted
+    cdef int64_t[::1] counts
 
 
 cdef enum:
@@ -288,6 +289,7 @@ cdef Sweep _sweep_of(
     cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1 + rules.recorded
     cdef Waitlist line = Waitlist(log, nodes, users, most, count, lapse_s)
     cdef Floor floor = Floor(nodes, log.by_end.shape[0], most, depth)
+    line.books = made is not None and made.room is None
     cdef Holders shares = Holders(log, nodes, floor, line, users)
     cdef Py_ssize_t sums = 0 if floor.on else capacity.shape[0]
     return Sweep(
@@ -307,8 +309,11 @@ cdef void _run(Sweep s) noexcept nogil:
     ):
         now = min(_next_time(s, coming), lapse_at)
         if s.idle is None:
-            coming.cycle = _mark_cycles(s, coming.cycle, now)
-            _pass(s, now)
+            if s.line.books:
+                coming.cycle = _mark_cycles(s, coming.cycle, now)
+                _pass(s, now)
+            else:
+                _note_room(s, now)
         else:
             _watch(s, now)
         s.state.now = now
@@ -319,6 +324,7 @@ cdef void _run(Sweep s) noexcept nogil:
             _note_idle(s.idle, now, s.course.begin)
             continue
         _walk(s, now, _next_time(s, coming))
+        s.walk.freshes = 0
         lapse_at = _next_lapse(s, now)
     if s.idle is not None:
         _end_idle(s.idle, s.idle.open, NEVER)

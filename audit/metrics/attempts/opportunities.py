@@ -50,11 +50,13 @@ def opportunities(
     of = posed(described, pool, now, log_begin, holds, passes)
     if passes is None and pool.states_backfill:
         passes = _shown(of, pool)
-    swept = sweep_room(of.scene, plans.TRIED if passes is None else passes.plan or plans.NONE)
     if passes is None:
+        swept = sweep_room(of.scene, plans.TRIED, counts=True)
         passes = Passes(*plans.evident(of.scene, swept.agree), of.interval_s)
         if passes.plan not in (None, plans.TRIED):
             swept = sweep_room(of.scene, passes.plan)
+    else:
+        swept = sweep_room(of.scene, passes.plan or plans.NONE)
     row = of.queue.rows["row"].to_numpy()
     del of  # as large as the log
     return swept.by_attempt(row), passes

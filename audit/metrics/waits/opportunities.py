@@ -28,7 +28,6 @@ class Opportunities(NamedTuple):
     possible: Ints  # [k, 3]: it could start (step 5 of the walk), so it had not lapsed
     free: Ints  # [m, 3]: its request was free, and neither a rule nor a hold forbade its start
     started: Ints  # the attempts that started since the log began, by start
-    agree: Starts
 
 
 class SweptRoom(NamedTuple):
@@ -38,7 +37,7 @@ class SweptRoom(NamedTuple):
     room: Ints  # class, begin, end: stretches in which its request was free
     waiting: Ints  # [4, w]: place, class, arrival and leave of all that wait, ascending
     started: Ints
-    agree: Starts
+    agree: Starts | None  # None: it was not counted
 
     def by_attempt(self, row: Ints) -> Opportunities | None:
         """Return the opportunities of attempts; None: more than ``MOST_ROOM`` stretches.
@@ -55,7 +54,7 @@ class SweptRoom(NamedTuple):
         for spans in (possible, free):
             spans[:, 0] = row[spans[:, 0]]
         started: Ints = row[self.started].astype(np.int64)
-        return Opportunities(possible, free, started, self.agree)
+        return Opportunities(possible, free, started)
 
     def _free(self) -> Ints | None:
         """Return when the request of each attempt was free; rows as of ``Opportunities``."""
@@ -81,13 +80,13 @@ class SweptRoom(NamedTuple):
         return made
 
 
-def sweep_room(of: PoolLog, plan: Plan) -> SweptRoom:
-    """Walk under a plan for the opportunities alone."""
+def sweep_room(of: PoolLog, plan: Plan, *, counts: bool = False) -> SweptRoom:
+    """Walk under a plan for the opportunities alone; with ``counts`` also for how starts agree."""
     spans, room = GrowingTable(5), GrowingTable(3)
     none = np.zeros((max(len(BOOKED), of.rule_count, of.log_resources + 2), 0), np.int64)
-    counts, floats = np.zeros(len(Starts._fields), np.int64), none.astype(np.float64)
-    flags = np.zeros(0, np.uint8)
-    made = kernels.Bookings(floats, none, none, flags, floats[0], spans, room, counts)
+    floats, flags = none.astype(np.float64), np.zeros(0, np.uint8)
+    agree = np.zeros(len(Starts._fields) if counts else 0, np.int64)
+    made = kernels.Bookings(floats, none, none, flags, floats[0], spans, room, agree)
     sweep(of, plan, made)
     place = of.waiting["place"].to_numpy()
     columns = (place, np.asarray(of.log.alike)[place], np.asarray(of.log.arrival)[place])
@@ -95,7 +94,7 @@ def sweep_room(of: PoolLog, plan: Plan) -> SweptRoom:
         *(spans.taken(), room.taken()),
         np.stack((*columns, of.waiting["leave"].to_numpy())),
         np.array(of.log.starters),
-        Starts(*counts.tolist()),
+        Starts(*agree.tolist()) if counts else None,
     )
 
 

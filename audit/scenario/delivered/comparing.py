@@ -80,8 +80,7 @@ class ComparedStarts:
     _closed: "ClosedStarts | None" = None  # and what the others forbid; None: all may differ
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
     _served: dict[SiteRule, Ints] = field(default_factory=dict)
-    """Of the first rule of each group: rule, place of the judged instant, and attempt that matters
-    there, as ``sweep.agreement``."""
+    """Of the first rule of each group: the attempts that matter, as ``sweep.agreement``."""
 
     @cached_property
     def groups(self) -> list[list[SiteRule]]:
@@ -108,7 +107,7 @@ class ComparedStarts:
 
     def sums(self, group: Sequence[SiteRule]) -> Ints:
         """Return the sums of the rules of a group, rules × 3: common, observed, wrong."""
-        common, wrong = self._chosen(group).sum(1).T
+        common, wrong = self._chosen(group).sum(2).T
         observed = self._seen[self.judged(group[0].policy.order)].sum()
         return np.stack((common, np.full(len(group), observed), wrong), 1)
 
@@ -167,7 +166,7 @@ class ComparedStarts:
         return np.bincount(at, minlength=len(self.turns.instants))
 
     def _chosen(self, group: Sequence[SiteRule]) -> Ints:
-        """Return what the rules of a group choose, rules × judged instants × 2: common, wrong."""
+        """Return what the rules of a group choose, rules × 2 × judged instants: common, wrong."""
         self._compare(group)
         return self._counts[group[0]]
 
@@ -181,29 +180,24 @@ class ComparedStarts:
         order = first.policy.order
         if order not in self._orderings:
             self._orderings[order] = pass_ordering(self.scenario, turns, first)
-        places, seen = np.flatnonzero(again.any(0)), self._seen[judged]
-        compared = np.zeros(len(turns.instants), np.bool_)
-        compared[judged[places]] = True
-        found = np.ascontiguousarray(counts[:, places])
+        seen = self._seen[judged]
         settings = np.array([pass_setting(within_depth(rule.policy)) for rule in group], np.int64)
         served = sweep.agreement(
             turns.in_kernel,
             pass_rule(self.scenario, turns, first, ordering=self._orderings[order]),
             self._most,
-            compared,
-            np.ascontiguousarray(again[:, places]),
+            judged,
+            again,
             turns.waited,
             settings,
-            found,
-            sweep.AgreementGoal(least, seen[places], int(seen.sum()), counts.sum(1)),
+            counts,
+            sweep.AgreementGoal(least, seen, int(seen.sum()), counts.sum(2)),
         )
         if served is None:
             return False
-        served[:, 1] = places[served[:, 1]]
-        counts[:, places] = found
         if self._before is not None:
             kept = self._before._served[first]
-            served = np.concatenate((kept[~again[kept[:, 0], kept[:, 1]]], served))
+            served = np.concatenate((kept[~again.reshape(-1)[kept[:, 0]]], served))
         self._counts[first], self._served[first] = counts, served
         return True
 
@@ -216,16 +210,15 @@ class ComparedStarts:
         closed, before = self._closed, self._before
         shape = len(group), len(judged)
         if before is None or closed is None:
-            return np.zeros((*shape, 2), np.int64), np.ones(shape, bool)
+            return np.zeros((len(group), 2, len(judged)), np.int64), np.ones(shape, bool)
         counts, served = before._chosen(group).copy(), before._served[group[0]]
         again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
-        rule, place, attempt = served.T
-        met = closed.attempts[attempt]
-        again[rule[met], place[met]] = True
+        place, attempt = served.T
+        again.reshape(-1)[place[closed.attempts[attempt]]] = True
         for row, policy in enumerate(within_depth(one.policy) for one in group):
             again[row] |= policy.depth is not None  # any attempt may matter
         again &= closed.instants[judged]
-        counts[again] = 0
+        counts *= ~again[:, None]
         return counts, again
 
 

@@ -58,19 +58,19 @@ def _of_class(
     begins = stops.level(AMOUNT, stop)
     ends = begins + jobs.adds[AMOUNT][stops.group[stop]]
     fits = ends <= declared
-    begins, ends, day = begins[fits], ends[fits], stops.day(stop)[fits]
+    begins, ends = begins[fits], ends[fits]
     levels, often = np.unique(
         reached[(2 * reached >= declared) & (reached < declared)], return_counts=True
     )
     levels = np.sort(levels[np.argsort(-often, kind="stable")[:LEVELS]])
     one_more = reached + jobs.adds[AMOUNT][jobs.group[climbs.job[climb]]]
     withheld = _below(begins, levels) - _below(ends, levels)
-    broken = _below(reached, np.array([declared])) - _below(reached, levels)
-    following = _below(reached, levels) - _below(one_more, levels)
+    up_to = _below(reached, levels)
+    broken, following = (reached <= declared).sum() - up_to, up_to - _below(one_more, levels)
     share = broken / np.maximum(withheld + broken, 1)
     for place in np.flatnonzero((share <= SHARE) & (following >= LEAST_NEXT) & (withheld > 0)):
         level = int(levels[place])
-        days = len(np.unique(day[(begins <= level) & (level < ends)]))
+        days = len(np.unique(stops.day(stop)[fits][(begins <= level) & (level < ends)]))
         if days >= LEAST_DAYS:
             falls = place > 0 and share[place - 1] >= FALL * share[place]
             figures = (withheld[place], broken[place], days, following[place])

@@ -96,6 +96,8 @@ class PlateauSearch:
     pool: Pool
     since: int
     climbs: Climbs
+    current: Stops  # under the rules in force
+    below: CapacityBelow | None
     machine: tuple[Limit, ...] = ()  # the capacity in force, where single nodes decide what fits
     user: Ints = field(init=False)  # [n]
     holds: dict[str, int] = field(init=False)
@@ -104,6 +106,14 @@ class PlateauSearch:
         """Number the users."""
         self.user = coded(self.jobs.queue.rows["user"])
         self.holds = largest_amounts(self.pool)
+
+    def found(self) -> Plateaus:
+        """Return the limits that the log shows."""
+        rules, self.current, failed = _site(self, self.current)
+        own, shared = _own(self, self.current, [rule.limit for rule in rules])
+        limits = (*self.pool.limits, *(rule.limit for rule in rules))
+        pool = self.pool._replace(limits=limits)
+        return Plateaus(pool, tuple(rules), tuple(own), tuple(shared), self.below, tuple(failed))
 
     def stops(self, limits: Iterable[Limit]) -> Stops:
         """Return the stops with these limits in force."""
@@ -306,6 +316,11 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
         pool: with the rules of configuration and of the scheduler's files.
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
+    return plateau_search(described, pool, now, log_begin).found()
+
+
+def plateau_search(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> PlateauSearch:
+    """Return the search for these limits, whose pool has the capacity that the log shows."""
     jobs = plateaued(described, pool, now)
     stops, climbs = swept(jobs, pool, (), log_begin, climbing=True)
     assert climbs is not None
@@ -316,15 +331,10 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
         machine = (Limit(most=below.level, resource=pool.resource.value),)
     used = in_force(pool, jobs, below)
     stops, climbs = stops.of_first(entities), climbs.of_first(entities)
-    search = PlateauSearch(jobs, used, log_begin, climbs, machine)
     if below is not None:
         del stops  # before more is made
-        stops = search.stops(())
-    rules, stops, failed = _site(search, stops)
-    own, shared = _own(search, stops, [rule.limit for rule in rules])
-    limits = (*search.pool.limits, *(rule.limit for rule in rules))
-    pool = search.pool._replace(limits=limits)
-    return Plateaus(pool, tuple(rules), tuple(own), tuple(shared), below, tuple(failed))
+        stops, _ = swept(jobs, used, machine, log_begin, climbing=False)
+    return PlateauSearch(jobs, used, log_begin, climbs, stops, below, machine)
 
 
 def in_force(pool: Pool, jobs: Plateaued, below: CapacityBelow | None) -> Pool:

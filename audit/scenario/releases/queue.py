@@ -246,6 +246,15 @@ class UserJobs:
         """How long each waited, s; NEVER: it did not start."""
         return np.where(self.start == NEVER, NEVER, self.start - self.arrival)
 
+    def of_user(self, number: int) -> ShortInts:
+        """Return the jobs of a user."""
+        return self.by_number[self._first[number] : self._first[number + 1]]
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The place in ``by_number`` of each user's first job."""
+        return np.searchsorted(self.user[self.by_number], np.arange(len(self.names) + 2))
+
     def has_room(self, jobs: Ints, at: Ints) -> Bools:
         """Return whether each of ``jobs`` has room at an instant; of unknown size: no."""
         size = self.size[jobs]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.array_types import Bools, Floats, Ints
+from audit.array_types import Bools, Floats, Ints, ShortInts
 from audit.scenario.releases.queue import SHIFTS_S, UNKNOWN, UserJobs
 from audit.scenario.workload import NEVER
 
@@ -96,7 +96,8 @@ def waiters(jobs: UserJobs, waited_s: int) -> Ints:
 
 
 def _ends(jobs: UserJobs, user: int) -> Ints:
-    return np.sort(jobs.end[(jobs.user == user) & (jobs.end != NEVER)])
+    ends = jobs.end[jobs.of_user(user)]
+    return np.sort(ends[ends != NEVER])
 
 
 def _after_others(jobs: UserJobs, own: Ints, ends: Ints, shift: int = 0) -> Bools:
@@ -114,17 +115,17 @@ def _number(start: Ints, ends: Ints) -> Ints:
 def _expected(jobs: UserJobs, mine: Ints) -> Floats:
     """Return the probability that one of the pool's ends before each start is an own one."""
     start, before = jobs.start[mine], jobs.start[mine] - BEFORE_S
-    ran = (jobs.start != NEVER) & (jobs.end > jobs.start)
-    of_all = _running(jobs, ran, before)
+    of_all = _running(jobs, np.arange(len(jobs.start)), before)
     own = np.zeros(len(mine), np.int64)
     for one in np.unique(jobs.user[mine]).tolist():
         theirs = jobs.user[mine] == one
-        own[theirs] = _running(jobs, ran & (jobs.user == one), before[theirs])
+        own[theirs] = _running(jobs, jobs.of_user(one), before[theirs])
     number = _number(start, np.sort(jobs.end[jobs.end != NEVER]))
     return 1 - (1 - own / np.maximum(of_all, 1)) ** number
 
 
-def _running(jobs: UserJobs, which: Bools, at: Ints) -> Ints:
+def _running(jobs: UserJobs, which: Ints | ShortInts, at: Ints) -> Ints:
     """Return how many of these jobs run just before each instant."""
-    starts, ends = np.sort(jobs.start[which]), np.sort(jobs.end[which])
+    ran = which[(jobs.start[which] != NEVER) & (jobs.end[which] > jobs.start[which])]
+    starts, ends = np.sort(jobs.start[ran]), np.sort(jobs.end[ran])
     return np.searchsorted(starts, at) - np.searchsorted(ends, at)

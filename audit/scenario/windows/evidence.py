@@ -71,9 +71,13 @@ class TestedRule(NamedTuple):
     breaks: int = 0
     withheld: int = 0
     units: int = 0
-    share: float = 0.0
-    bound: float = 1.0
+    broken: float = 0.0  # the sum of their shares
     by_chance: float = 0.0  # the neighbours' mean share
+
+    @property
+    def bound(self) -> float:
+        """The upper bound of the mean broken share."""
+        return upper_bound(self.broken, self.units)
 
 
 def on_days(at: Ints, days: Days) -> Bools:
@@ -103,17 +107,16 @@ class UnitEvents(NamedTuple):
 
     def units(self, side: NDArray[np.uint8]) -> tuple[Units, Units]:
         """Return the units of a window and of its neighbours; ``side`` is [n] (``Side``)."""
-        which = (Side.INSIDE, Side.OUTSIDE)
-        found = [[counted(self.numbers[:0])] for _ in which]
+        found = list[list[tuple[Ints, Ints, Ints]]]([[], []])
         end, count = 0, len(self.numbers)
-        while end < count:
+        while end < count or not found[0]:
             begin, end = end, min(end + _AT_ONCE, count)
             if end < count:  # a part ends with a key
                 next_key = (self.numbers[end - 1] >> self.bits + 1) + 1
                 end = int(np.searchsorted(self.numbers, next_key << self.bits + 1))
             part = self.numbers[begin:end]
             of, both = side[part & (1 << self.bits) - 1], part >> self.bits
-            for kind, made in zip(which, found, strict=True):
+            for kind, made in zip((Side.INSIDE, Side.OUTSIDE), found, strict=True):
                 made.append(counted(both[of == kind]))
         keyed = (map(np.concatenate, zip(*made, strict=True)) for made in found)
         mine, others = (
@@ -153,15 +156,14 @@ def judge(rule: Units, neighbours: Units) -> TestedRule:
         if known:
             return TestedRule(f"{known}, in its stretch of days", days)
     chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.day)
-    bound = upper_bound(float(rule.share.sum()), count)
     late = rule.share[count - math.ceil(LATE * count) :]
-    fails = ""
-    if bound > KEPT * chance:
+    broken, most, fails = float(rule.share.sum()), KEPT * chance, ""
+    if not _bounded(broken, count, most):
         fails = "bound"
-    elif upper_bound(float(late.sum()), len(late)) > KEPT * chance:
+    elif not _bounded(float(late.sum()), len(late), most):
         fails = "last part"
     withheld = int(rule.counts.sum()) - breaks
-    return TestedRule(fails, days, breaks, withheld, count, rule.mean, bound, chance)
+    return TestedRule(fails, days, breaks, withheld, count, broken, chance)
 
 
 def _too_few(rule: Units, neighbours: Units) -> str:
@@ -200,6 +202,11 @@ def _stretch(rule: Units, most: float) -> Days:
     since = int(days[begin]) if begin > 0 else SINCE
     until = int(days[end]) + 1 if end + 1 < len(days) else UNTIL
     return since, until
+
+
+def _bounded(breaks: float, trials: int, most: float) -> bool:
+    """Return whether ``upper_bound`` is at most ``most``, without finding it."""
+    return breaks < trials and _beta_cdf(most, breaks + 1, trials - breaks) >= CONFIDENCE
 
 
 def upper_bound(breaks: float, trials: int) -> float:

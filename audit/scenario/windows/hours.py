@@ -20,7 +20,7 @@ from audit.array_types import Bools, Floats, Ints
 from audit.kernels import closed_hours as kernels
 from audit.kernels.closed_hours import Side
 from audit.kernels.growing import GrowingTable
-from audit.kernels.hours_table import add_tails, best_stretch, stretches_of_overlap
+from audit.kernels.hours_table import add_tails, best_stretches
 from audit.metrics.closed_hours import DAY_S, HOUR_S, hour_of_week
 from audit.model import Window
 from audit.rules import DAY, WEEK
@@ -306,6 +306,11 @@ class _ClassProperty(NamedTuple):
         """Whether a class consists of all attempts above a value."""
         return self.name in ("walltime_above_s", "size_above")
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether overlap windows are tried."""
+        return self.name != "qos"
+
 
 class WindowClass(NamedTuple):
     """The attempts to which a window applies, and its neighbours; columns are made when needed."""
@@ -360,100 +365,101 @@ def _bounded(name: str, amount: Ints, started: Ints) -> _ClassProperty:
     return _ClassProperty(name, bounds.tolist(), np.searchsorted(bounds, amount).astype(np.int8))
 
 
-def candidates(seen: Seen) -> list[WindowCandidate]:
-    """Return the windows whose broken share, over some part of the log, is low enough to judge."""
+def candidates(seen: Seen, least: float) -> list[WindowCandidate]:
+    """Return the windows that may book more than ``least`` s of waiting.
+
+    Their broken share, over some part of the log, is low enough to judge them.
+    """
     found = []
     for by in _sorted(seen):
-        for overlap in (False, True) if by.name != "qos" else (False,):
-            table = _table(seen, by, overlap=overlap)
-            for number, hours, seconds in _proposed(table, by, overlap=overlap):
-                value = by.values[number]
-                scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
-                window = Window(hours=hours, overlap=overlap, **scope)
-                of_class = WindowClass(seen.observed, by, number)
-                found.append(WindowCandidate(window, of_class, seconds))
+        for number, hours, overlap, seconds in _proposed(_table(seen, by), by, least):
+            value = by.values[number]
+            scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
+            window = Window(hours=hours, overlap=overlap, **scope)
+            found.append(WindowCandidate(window, WindowClass(seen.observed, by, number), seconds))
     return found
 
 
 WITHHELD, BROKEN, SECONDS = range(3)
 
 
-def _table(seen: Seen, by: _ClassProperty, *, overlap: bool) -> Floats:
-    """Return a table of occasions, starts and seconds, [hours, reaches, 3, bins, blocks].
+def _table(seen: Seen, by: _ClassProperty) -> Floats:
+    """Return a table of occasions, starts and seconds, [hours, reaches, 3, classes, blocks].
 
-    Occasions count by attempt and hour. Without ``overlap`` there is one reach.
+    Each reach holds the greater ones, and the last one nothing. The first class is the sum of all,
+    and behind it are those of ``by``. Occasions count by attempt and hour.
     """
     observed = seen.observed
-    reach, reaches = np.zeros(len(by.bins), np.int64), 1
-    if overlap:
-        reaches = len(REACHES)
+    reach = np.zeros(len(by.bins), np.int64)
+    if by.overlaps:
         reach = np.searchsorted(np.array(REACHES) * HOUR_S, observed.reach)
-    table: Floats = np.zeros((WEEK, reaches, 3, int(by.bins.max()) + 1, BLOCKS))
+    classes = int(by.bins.max()) + 1
+    table: Floats = np.zeros((WEEK, int(reach.max()) + 2, 3, classes, BLOCKS))
     kernels.add_to_table(
         *(seen.possible_starts, by.bins.astype(np.int64), reach),
         *(observed.first, observed.last_arrival + 1, table),
     )
+    if not by.bounded:
+        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
+    add_tails(table, by.bounded)
     return table
 
 
 def _proposed(
-    table: Floats, by: _ClassProperty, *, overlap: bool
-) -> Iterator[tuple[int, tuple[int, ...], float]]:
-    """Yield classes, hours of the week in which they rarely start, and the seconds in these hours.
+    table: Floats, by: _ClassProperty, least: float
+) -> Iterator[tuple[int, tuple[int, ...], bool, float]]:
+    """Yield classes, hours of the week in which they rarely start, overlap, and seconds forbidden.
 
     For each class and circle of hours, they are the hours with the greatest score of condition (d)
     over any run of blocks.
     """
-    if not by.bounded:
-        table = np.concatenate((table.sum(3, keepdims=True), table), 3)
-    add_tails(table, by.bounded)  # all attempts, and each class, with at least each reach
     sums = table[:, 0].sum(0)
     events = sums[:SECONDS].sum((0, 2))
     enough = (events >= LEAST) & (events[0] - events >= LEAST) & (sums[WITHHELD].sum(1) > 0)
-    likely = np.flatnonzero(enough).tolist()  # never the first: nothing is outside it
-    chances = {one: KEPT * _shares_of_runs(sums[:, 0] - sums[:, one]) for one in likely}
-    for circle in CIRCLES:
-        base, hours = _added(circle, table, overlap=overlap)
-        for one in likely:
-            begin, extent, score, seconds = best_stretch(base, hours, one, chances[one], LEAST, RAW)
-            if score > 0 and _is_span(circle, begin, extent):
-                closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
-                yield one - 1, tuple(np.unique(closed).tolist()), seconds
+    enough &= sums[SECONDS].sum(1) > least
+    likely = np.flatnonzero(enough)  # never the first: nothing is outside it
+    chances = KEPT * _shares_of_runs(sums[:, :1] - sums[:, likely])
+    nobody = table.shape[1] - 1
+    for overlap in (False, True) if by.overlaps else (False,):
+        for circle in CIRCLES:
+            size = circle.shape[1]
+            longest = DAY - 1 if overlap else size - 1  # ``wider`` makes them longer
+            row = np.full((size, WEEK), nobody)
+            if overlap:
+                ahead = ((circle.T[:, :, None] - np.arange(WEEK)) % WEEK).min(1)
+                row = np.searchsorted(REACHES, ahead).clip(max=nobody)
+            best = np.zeros((len(likely), 2), np.int64)
+            best_stretches(table, row, circle, longest, likely, chances, LEAST, RAW, best)
+            for one, (begin, count) in zip(likely.tolist(), best.tolist(), strict=True):
+                if count and _is_span(circle, begin, count):
+                    closed = circle[:, (begin + np.arange(count)) % size]
+                    hours = tuple(np.unique(closed).tolist())
+                    seconds = _seconds(table, one, hours, overlap=overlap)
+                    if seconds > least:
+                        yield one - 1, hours, overlap, seconds
 
 
-def _is_span(circle: Ints, begin: int, extent: int) -> bool:
+def _is_span(circle: Ints, begin: int, count: int) -> bool:
     """Return whether a stretch of a circle may be closed; of one from noon, it is over midnight."""
     from_noon = circle[0, 0] % DAY > 0
-    return not from_noon or begin < DAY // 2 <= begin + extent < DAY
+    return not from_noon or begin < DAY // 2 < begin + count <= DAY
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:
-    """Return the share of starts in each run [first, behind) of blocks of a table, [3, blocks]."""
-    sums = np.concatenate((np.zeros((3, 1)), of_blocks.cumsum(1)), 1)
-    withheld, broken = (sums[row, None, :] - sums[row, :-1, None] for row in (WITHHELD, BROKEN))
-    shares: Floats = broken / np.maximum(withheld + broken, 1)
-    return np.ascontiguousarray(np.maximum(shares, 0.0))
-
-
-def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
-    """Return the sums of a table that stretches of a circle of hours forbid.
-
-    Args:
-        circle: one of ``CIRCLES``.
-        tail: sums by the hour of the week and the least reach, [hours, reaches, …].
-        overlap: whether a stretch forbids starts before it.
+    """Return the share of starts in each run [first, behind) of blocks of a table, [3, k, blocks].
 
     Returns:
-        The sums before a stretch that begins at each hour, [begin, …]; and the sums that each
-        further hour adds, [begin, hours, …], or [1, hours, …] if they are the same for all begins.
+        [k, blocks, blocks + 1]
     """
-    size, every = circle.shape[1], tail[:, 0]
-    if not overlap:
-        return np.zeros((size, *every.shape[1:])), np.ascontiguousarray(every[circle].sum(0)[None])
-    ahead = (hours_to_next(tuple(of_days)) for of_days in circle.T.tolist())
-    rows = np.stack([np.searchsorted(REACHES, hours) for hours in ahead])
-    width = tail[0, 0].size
-    extents = DAY - 1  # ``wider`` makes them longer
-    base, hours = np.zeros((size, width)), np.zeros((size, extents, width))
-    stretches_of_overlap(tail.reshape(WEEK, -1, width), rows, circle, base, hours)
-    return base.reshape(size, *every.shape[1:]), hours.reshape(size, extents, *every.shape[1:])
+    sums = np.concatenate((np.zeros_like(of_blocks[..., :1]), of_blocks.cumsum(2)), 2)
+    runs = sums[:, :, None, :] - sums[:, :, :-1, None]
+    withheld, broken = runs[WITHHELD], runs[BROKEN]
+    shares: Floats = broken / np.maximum(withheld + broken, 1)
+    return np.maximum(shares, 0.0)
+
+
+def _seconds(table: Floats, one: int, hours: tuple[int, ...], *, overlap: bool) -> float:
+    """Return the seconds of a class in a table that a window forbids, of all blocks."""
+    to_next = hours_to_next(hours)
+    row = np.searchsorted(REACHES, to_next) if overlap else np.where(to_next, len(REACHES), 0)
+    return float(table[np.arange(WEEK), row.clip(max=table.shape[1] - 1), SECONDS, one].sum())

@@ -28,7 +28,7 @@ from audit.scenario.delivered.candidates import candidates
 from audit.scenario.delivered.comparing import ComparedStarts, compared_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.windows import evidence, hours
-from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule, Units
+from audit.scenario.windows.evidence import SINCE, UNTIL, Days, TestedRule
 from audit.scenario.windows.hours import WindowCandidate
 from audit.scenario.windows.observed import EPOCH, ObservedJobs, Seen
 
@@ -37,6 +37,8 @@ BOOKS: Final = 0.01
 """Least share of all waiting that a window must book: a report lists rules from it on."""
 LEAST_WAITED: Final = 200
 MOST_FAILED: Final = 10
+_Key = tuple[Window, str]
+"""A candidate, and the clock of its hours."""
 
 
 class InferredWindow(NamedTuple):
@@ -87,7 +89,7 @@ def find_windows(
     if not observed.numbers_fit:
         return FoundWindows(pool, skipped="it has too many jobs, users and days to number starts")
     accepted: list[InferredWindow] = []
-    failed: dict[str, tuple[float, InferredWindow]] = {}
+    failed: dict[_Key, tuple[float, InferredWindow]] = {}
     compared: ComparedStarts | None = None  # made later: it is as large as the log
     passes: Passes | None = None
     while True:
@@ -128,7 +130,7 @@ class _Standing(NamedTuple):
 
     seen: Seen
     candidate: WindowCandidate
-    key: str
+    key: _Key
     window: InferredWindow | None = None  # with its evidence; None: it was not judged yet
     sliced: bool = False  # it passes all conditions but perhaps that of the agreement
 
@@ -146,7 +148,7 @@ class _Choice:
         observed: ObservedJobs,
         found: Opportunities,
         compared: ComparedStarts,
-        failed: dict[str, tuple[float, InferredWindow]],
+        failed: dict[_Key, tuple[float, InferredWindow]],
     ) -> None:
         self.observed = observed
         self.found = found
@@ -157,10 +159,10 @@ class _Choice:
         self.serial = count()
         self.queue: list[tuple[float, int, _Standing]] = []
         """By the most seconds that each may book, as far as it is judged."""
-        self.known: set[str] = set()
+        self.known: set[_Key] = set()
         self.alike: dict[tuple[Any, ...], list[_Standing]] = {}
         """Those that were not judged yet, by what they share: clock, hours and overlap."""
-        self.judged: dict[str, InferredWindow | None] = {}
+        self.judged: dict[_Key, TestedRule | None] = {}
         """Of those that were judged with others; None: not plausible."""
         self.failed = failed
 
@@ -171,7 +173,7 @@ class _Choice:
             zones = hours.clocks(zones[0], self.observed.first, self.observed.last)
         for zone in zones:
             seen = Seen(self.observed, self.found, zone)
-            self._add(seen, hours.candidates(seen))
+            self._add(seen, hours.candidates(seen, self.least))
         best: tuple[InferredWindow, ComparedStarts] | None = None
         while self.queue and -self.queue[0][0] > self.least:
             _, _, one = heapq.heappop(self.queue)
@@ -188,7 +190,7 @@ class _Choice:
 
     def _add(self, seen: Seen, candidates: Iterable[WindowCandidate]) -> None:
         for one in candidates:
-            added = _Standing(seen, one, f"{one.rule} {seen.zone}")
+            added = _Standing(seen, one, (one.rule, seen.zone))
             before = self.failed.get(added.key)
             disagreed = before is not None and before[1].found.fails == DISAGREES
             if added.key not in self.known and not disagreed:
@@ -205,25 +207,14 @@ class _Choice:
             alike = self.alike.pop(_shared(one))
             likely = [other for other in alike if other.candidate.seconds > self.least]
             every = hours.units_of_alike(one.seen, [other.candidate for other in likely])
-            for other, units in zip(likely, every, strict=True):
-                self.judged[other.key] = self._with_evidence(other, *units)
-        window = self.judged.pop(one.key)
-        if window is not None:
+            for other, (rule, neighbours) in zip(likely, every, strict=True):
+                plausible = evidence.plausible(rule, neighbours)
+                found = evidence.judge(rule, neighbours) if plausible else None
+                self.judged[other.key] = found
+        found = self.judged.pop(one.key)
+        if found is not None:
+            window = _with_evidence(one, found)
             self._put(window.seconds, one._replace(window=window))
-
-    def _with_evidence(
-        self, one: _Standing, rule: Units, neighbours: Units
-    ) -> InferredWindow | None:
-        """Return a candidate with its evidence; None: it is not plausible."""
-        if not evidence.plausible(rule, neighbours):
-            return None
-        found, seen, candidate = evidence.judge(rule, neighbours), one.seen, one.candidate
-        starts = candidate.of.inside[seen.opportunities.started]
-        if found.days is not None:
-            starts &= evidence.on_days(seen.start_local, found.days)
-        window = candidate.rule.but(**_dates(found.days))
-        seconds = candidate.waiting(seen, found.days)
-        return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
     def _slice(self, one: _Standing, made: InferredWindow) -> None:
         """Judge the slices of a candidate, and try narrower ones in place of one that fails."""
@@ -242,6 +233,17 @@ class _Choice:
     def _fail(self, one: _Standing, made: InferredWindow, fails: str) -> None:
         made = made._replace(found=made.found._replace(fails=fails))
         self.failed[one.key] = one.candidate.seconds, made
+
+
+def _with_evidence(one: _Standing, found: TestedRule) -> InferredWindow:
+    """Return a candidate with its evidence."""
+    seen, candidate = one.seen, one.candidate
+    starts = candidate.of.inside[seen.opportunities.started]
+    if found.days is not None:
+        starts &= evidence.on_days(seen.start_local, found.days)
+    window = candidate.rule.but(**_dates(found.days))
+    seconds = candidate.waiting(seen, found.days)
+    return InferredWindow(window, seen.zone, found, int(starts.sum()), seconds)
 
 
 def _dates(days: Days | None) -> dict[str, date]:

@@ -80,9 +80,12 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
     assert [*map(range, begun, over)] == [span for _, span in site.outages]
     for plan in PLANS:
         want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
-        assert_same(book(log, plan), want, queue, pool)
-        rows = np.arange(queue.rows.height)
-        assert_same_times(sweep_room(log, plan).by_attempt(rows), want, queue)
+        booked, rows = book(log, plan), np.arange(queue.rows.height)
+        assert_same(booked, want, queue, pool)
+        for counts in (False, True):
+            swept = sweep_room(log, plan, counts=counts)
+            assert_same_times(swept.by_attempt(rows), want, queue)
+            assert swept.agree == (booked.starts if counts else None)
 
 
 def _drawn_priorities(data: st.DataObject, described: pl.DataFrame) -> dict[tuple[str, int], float]:

@@ -99,11 +99,11 @@ def test_evenings_do_not_add_days_to_hours_of_the_day() -> None:
 def test_hours_that_the_table_leaves_out_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     proposed = hours.candidates
 
-    def shorter(seen: observed.Seen) -> list[hours.WindowCandidate]:
+    def shorter(seen: observed.Seen, least: float) -> list[hours.WindowCandidate]:
         inner = tuple(hour for hour in OFFICE if 10 <= hour % 24 < 15)
         return [
             one._replace(rule=one.rule.but(hours=inner))
-            for one in proposed(seen)
+            for one in proposed(seen, least)
             if one.rule.but(hours=OFFICE) == LONG
         ][:1]
 
@@ -112,12 +112,23 @@ def test_hours_that_the_table_leaves_out_are_tried(monkeypatch: pytest.MonkeyPat
     assert one.window == LONG
 
 
-def test_windows_of_the_same_hours_have_their_own_units() -> None:
-    site = site_of(BY_WALLTIME)
+def seen_of(site: Scenario) -> observed.Seen:
     found, _ = opportunities(site.attempts, site.pool, site.now)
     assert found is not None
-    seen = observed.Seen(ObservedJobs(site.attempts), found, site.pool.zone)
-    rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen)}
+    return observed.Seen(ObservedJobs(site.attempts), found, site.pool.zone)
+
+
+def test_only_windows_that_may_book_more_than_the_least_are_proposed() -> None:
+    seen = seen_of(site_of(BY_WALLTIME))
+    every = [(one.rule, one.seconds) for one in hours.candidates(seen, 0)]
+    least = sorted(seconds for _, seconds in every)[len(every) // 2]
+    found = [(one.rule, one.seconds) for one in hours.candidates(seen, least)]
+    assert found == [one for one in every if one[1] > least] != []
+
+
+def test_windows_of_the_same_hours_have_their_own_units() -> None:
+    seen = seen_of(site_of(BY_WALLTIME))
+    rules = {one.rule.but(hours=OFFICE, overlap=False): one for one in hours.candidates(seen, 0)}
     alike = [one._replace(rule=rule) for rule, one in rules.items()]
     assert len(alike) > 3
     for one, both in zip(alike, hours.units_of_alike(seen, alike), strict=True):
@@ -142,9 +153,7 @@ def test_logs_that_are_not_searched(days: int, jobs: int, why: str) -> None:
 
 def test_a_queue_that_is_too_deep_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     site = site_of(BY_WALLTIME)
-    found, _ = opportunities(site.attempts, site.pool, site.now)
-    assert found is not None
-    monkeypatch.setattr(in_waits, "MOST_ROOM", len(found.free) - 1)
+    monkeypatch.setattr(in_waits, "MOST_ROOM", len(seen_of(site).opportunities.free) - 1)
     assert find_windows(site).skipped == "the queue is too deep to examine each hour"
 
 
