@@ -49,7 +49,7 @@ def replace(
     setting, due = task.setting, task.due
     cluster = setting.cluster
     runs = {**task.kept, **{identity.period: identity.run_id for identity in due}}
-    with database.one_thread(con), database.transaction(con):
+    with database.transaction(con):
         old = before(con, cluster)
         for table in DESCRIBING:
             database.delete(con, table, cluster=cluster)

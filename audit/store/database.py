@@ -344,7 +344,7 @@ def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = (
 def one_thread(con: Connection) -> Iterator[None]:
     """Let statements have one thread while the block runs.
 
-    A frame is inserted as one batch, so that a second thread does nothing but cost time.
+    A frame is inserted as one batch. Of less than a row group, a second thread only costs time.
     """
     ((threads,),) = rows(con, "SELECT current_setting('threads')")
     execute(con, "SET threads = 1")
