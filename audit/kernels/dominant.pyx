@@ -17,6 +17,9 @@ cdef class Filling:
     cdef const double[::1] weight
     cdef int64_t[::1] order  # of the entities with demand, by cap / weight
     cdef Py_ssize_t active
+    cdef int64_t[::1] present  # the entities that demand or use anything, in any order
+    cdef int64_t[::1] place  # of each entity in ``present``, or −1
+    cdef Py_ssize_t presents
     cdef double[::1] slope
     cdef double[::1] fixed
     cdef int64_t[::1] frozen
@@ -28,7 +31,8 @@ cdef class Filling:
         self.demand = np.zeros((entities, resources))
         self.cap, self.allocated = np.zeros((2, entities))
         self.slope, self.fixed = np.zeros((2, resources))
-        self.order, self.frozen = np.zeros((2, entities), np.int64)
+        self.order, self.frozen, self.present = np.zeros((3, entities), np.int64)
+        self.place, self.presents = np.full(entities, -1), 0
 
 
 def deficits(
@@ -77,6 +81,7 @@ def deficits(
                     demand[entity[one], x] += demands[k] * request[x, one]
                     used[entity[one], x] += uses[k] * request[x, one]
                 _set_demand(state, demand, capacity, entity[one])
+                _set_presence(state, demand, used, entity[one])
                 k += 1
             begin = max(begin, now)
             now = _next(time, k, step_time, s)
@@ -125,6 +130,27 @@ cdef void _set_demand(
         place -= 1
     state.order[place] = one
     state.active += 1
+
+
+cdef void _set_presence(
+    Filling state, const int64_t[:, ::1] demand, const int64_t[:, ::1] used, int64_t one
+) noexcept nogil:
+    """Note whether an entity demands or uses anything."""
+    cdef int64_t place = state.place[one], last
+    cdef bint some = False
+    cdef Py_ssize_t x
+    for x in range(state.resources):
+        some |= demand[one, x] != 0 or used[one, x] != 0
+    if some == (place >= 0):
+        return
+    if some:
+        state.place[one] = state.presents
+        state.present[state.presents] = one
+        state.presents += 1
+    else:
+        state.presents -= 1
+        last = state.present[state.presents]
+        state.present[place], state.place[last], state.place[one] = last, place, -1
 
 
 cdef void _fill(Filling state) noexcept nogil:
@@ -193,12 +219,14 @@ cdef Py_ssize_t _add_to_curves(
 ) noexcept nogil:
     """Add a span in which nothing changes to its steps; return the last of them."""
     cdef int64_t until, one
+    cdef Py_ssize_t k
     cdef double share
     while bin + 1 < edges.shape[0]:
         until = min(end, edges[bin + 1])
         begin = max(begin, edges[bin])
         if until > begin:
-            for one in range(used.shape[0]):  # also those without a share, which are not active
+            for k in range(state.presents):  # also those without a share, which are not active
+                one = state.present[k]
                 share = _share_of(used, capacity, one)
                 curves[0, bin, one] += share * (until - begin)
                 curves[1, bin, one] += state.allocated[one] * (until - begin)

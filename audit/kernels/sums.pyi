@@ -14,6 +14,11 @@ def weighted_sums(
     by_unit: NDArray[np.uint8], units: Ints, values: Floats,
     out: Floats
 ) -> None: ...  # fmt: skip
+def ratio_intervals(
+    by_unit: NDArray[np.uint8], units: Ints, begin: Ints, values: Floats, above: Ints, below: Ints,
+    fewest: int, lower: int, upper: int, out: Floats
+) -> None: ...  # fmt: skip
+def quantiles(figures: Floats, lower: int, upper: int, out: Floats) -> None: ...
 def weighted_quantiles(
     weights: Ints, blocks: Ints, block_length: int,
     units: Ints, values: Floats, thousandths: Ints,

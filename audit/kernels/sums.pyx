@@ -107,24 +107,32 @@ def weighted_sums(
         values: terms × ``units``.
         out: terms × resamples; overwritten.
     """
+    with nogil:
+        _add_up(by_unit, units, values, 0, units.shape[0], out)
+
+
+cdef void _add_up(
+    const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const double[:, ::1] values,
+    Py_ssize_t begin, Py_ssize_t end, double[:, ::1] out
+) noexcept nogil:
+    """Write the sums over some of the units; see ``weighted_sums``."""
     cdef Py_ssize_t terms = values.shape[0]
     cdef Py_ssize_t term
-    with nogil:
-        out[:] = 0.0
-        for term in range(0, terms - 3, 4):
-            _add_four_terms(by_unit, units, values, term, out)
-        for term in range(terms - terms % 4, terms):
-            _add_one_term(by_unit, units, values, term, out)
+    out[:] = 0.0
+    for term in range(0, terms - 3, 4):
+        _add_four_terms(by_unit, units, values, begin, end, term, out)
+    for term in range(terms - terms % 4, terms):
+        _add_one_term(by_unit, units, values, begin, end, term, out)
 
 
 cdef void _add_four_terms(
     const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const double[:, ::1] values,
-    Py_ssize_t term, double[:, ::1] out
+    Py_ssize_t begin, Py_ssize_t end, Py_ssize_t term, double[:, ::1] out
 ) noexcept nogil:
     """Add up four terms from ``term`` on, reading each weight once for all of them."""
     cdef double a, b, c, d, weight
     cdef Py_ssize_t k, resample
-    for k in range(units.shape[0]):
+    for k in range(begin, end):
         a, b = values[term, k], values[term + 1, k]
         c, d = values[term + 2, k], values[term + 3, k]
         if a == 0.0 and b == 0.0 and c == 0.0 and d == 0.0:
@@ -139,15 +147,100 @@ cdef void _add_four_terms(
 
 cdef void _add_one_term(
     const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const double[:, ::1] values,
-    Py_ssize_t term, double[:, ::1] out
+    Py_ssize_t begin, Py_ssize_t end, Py_ssize_t term, double[:, ::1] out
 ) noexcept nogil:
     cdef double value
     cdef Py_ssize_t k, resample
-    for k in range(units.shape[0]):
+    for k in range(begin, end):
         value = values[term, k]
         if value != 0.0:
             for resample in range(by_unit.shape[1]):
                 out[term, resample] += by_unit[units[k], resample] * value
+
+
+def ratio_intervals(
+    const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const int64_t[::1] begin,
+    const double[:, ::1] values, const int64_t[::1] above, const int64_t[::1] below,
+    int64_t fewest, int64_t lower, int64_t upper, double[:, :, ::1] out
+):
+    """Write two nearest-rank quantiles of resampled ratios Σ above / Σ below, for each part.
+
+    Args:
+        by_unit: all units × resamples, the weights.
+        units: the distinct units of each part, part by part.
+        begin: where each part begins in ``units``, and the end of the last one.
+        values: terms × ``units``.
+        above, below: the term of each numerator and denominator.
+        fewest: number of units below which a part has no quantiles.
+        lower, upper: the quantiles, in thousandths.
+        out: parts × ratios × 2; NaN where no resample has the ratio.
+    """
+    cdef double[:, ::1] sums = np.empty((values.shape[0], by_unit.shape[1]))
+    cdef double[::1] ratios = np.empty(by_unit.shape[1])
+    cdef double[::1] least = np.empty(by_unit.shape[1])
+    cdef Py_ssize_t part, ratio, resample, count
+    with nogil:
+        out[:] = NAN
+        for part in range(begin.shape[0] - 1):
+            if begin[part + 1] - begin[part] < fewest:
+                continue
+            _add_up(by_unit, units, values, begin[part], begin[part + 1], sums)
+            for ratio in range(above.shape[0]):
+                count = 0
+                for resample in range(sums.shape[1]):
+                    if sums[below[ratio], resample] > 0:
+                        ratios[count] = sums[above[ratio], resample] / sums[below[ratio], resample]
+                        count += 1
+                _quantiles(ratios[:count], lower, upper, least, out[part, ratio])
+
+
+def quantiles(const double[::1] figures, int64_t lower, int64_t upper, double[::1] out):
+    """Write two nearest-rank quantiles (thousandths) of figures, NaN without any."""
+    _quantiles(figures, lower, upper, np.empty(figures.shape[0]), out)
+
+
+cdef void _quantiles(
+    const double[::1] figures, int64_t lower, int64_t upper, double[::1] least, double[::1] out
+) noexcept nogil:
+    """Write two quantiles near the least and the greatest figure, without sorting all of them."""
+    cdef Py_ssize_t count = figures.shape[0]
+    if count == 0:
+        out[:] = NAN
+        return
+    out[0] = _nth(figures, max(1, (count * lower + 999) // 1000), 1.0, least)
+    out[1] = -_nth(figures, count + 1 - max(1, (count * upper + 999) // 1000), -1.0, least)
+
+
+cdef double _nth(
+    const double[::1] figures, Py_ssize_t nth, double sign, double[::1] least
+) noexcept nogil:
+    """Return the nth least of ``sign`` times the figures, from 1 on.
+
+    ``least`` is working space, of ``nth`` elements: a heap of the least figures, the greatest first.
+    """
+    cdef Py_ssize_t count = 0, place, child, k
+    cdef double figure
+    for k in range(figures.shape[0]):
+        figure = sign * figures[k]
+        if count < nth:
+            place = count
+            count += 1
+            while place > 0 and least[(place - 1) >> 1] < figure:
+                least[place] = least[(place - 1) >> 1]
+                place = (place - 1) >> 1
+            least[place] = figure
+        elif figure < least[0]:
+            place = 0
+            while True:
+                child = 2 * place + 1
+                if child + 1 < nth and least[child + 1] > least[child]:
+                    child += 1
+                if child >= nth or least[child] <= figure:
+                    break
+                least[place] = least[child]
+                place = child
+            least[place] = figure
+    return least[0]
 
 
 def weighted_quantiles(

@@ -226,10 +226,10 @@ def _values(column: pl.Series, of: pl.DataFrame) -> Floats:
     return values
 
 
-def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
+def _pairs(attempts: pl.DataFrame, *by: str) -> list[tuple[Any, Pair]]:
     """Return each combination of ``by`` (one value, or a tuple), user and account, once."""
     rows = attempts.select(*by, "user", "account").unique().iter_rows()
-    return {(row[0] if len(by) == 1 else row[:-2], row[-2:]) for row in rows}
+    return [(row[0] if len(by) == 1 else row[:-2], row[-2:]) for row in rows]
 
 
 Figure = tuple[int, str | None, str | None, str, float]  # block, class, metric, value
@@ -255,9 +255,9 @@ def _overall(attempts: pl.DataFrame, of: pl.DataFrame, count: int) -> Iterator[F
 
 def _of_classes(attempts: pl.DataFrame, of: pl.DataFrame) -> Iterator[Figure]:
     """Yield the figures of each published class of each block."""
-    pairs = defaultdict(set)
+    pairs = defaultdict(list)
     for (block, *label), pair in _pairs(of, "block", *_CLASS):
-        pairs[block].add((tuple(label), pair))
+        pairs[block].append((tuple(label), pair))
     chosen = {(block, *one) for block, each in pairs.items() for one in published_classes(each)}
     known = of.select("block", *_CLASS, "user", wait_s=attempts["wait_s"].gather(of["row"]))
     known = known.drop_nulls("user")

@@ -37,6 +37,11 @@ _WHOLE: Final = 2.0**52  # sums of whole numbers up to it need no rounding
 _FEW: Final = 256  # values per group below which ``math.fsum`` is faster than sums of digits
 
 
+def are_whole(values: Floats) -> bool:
+    """Return whether sums of the values are whole numbers that doubles hold exactly."""
+    return bool(np.abs(values).sum() < _WHOLE) and np.array_equal(values, np.trunc(values))
+
+
 def exact_sum(values: Floats) -> float:
     """Return the sum, rounded once: independent of the order of the values."""
     return grouped_sums(np.zeros(len(values), np.int64), values, 1)[0]
@@ -49,20 +54,28 @@ def exact_mean(values: NDArray[np.generic]) -> float | None:
 
 def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:
     """Return ``exact_sum`` of the values of each group 0, …, ``count`` − 1."""
-    if np.abs(values).sum() < _WHOLE and np.array_equal(values, np.trunc(values)):
+    if are_whole(values):
         whole: list[float] = np.bincount(groups, values, count).tolist()
         return whole
     if len(values) >= _FEW * count:
         digits = np.zeros((count, sums.DIGITS), np.int64)
         bits = np.ascontiguousarray(values, np.float64).view(np.int64)
         if sums.add_to_digits(groups, bits, digits):
+            used = np.flatnonzero(digits.any(axis=0))
             return [
-                sum(digit << 32 * k for k, digit in enumerate(of) if digit) / (1 << 1074)
-                for of in digits.tolist()
+                sum(digit << 32 * k for k, digit in zip(used.tolist(), of, strict=True))
+                / (1 << 1074)
+                for of in digits[:, used].tolist()
             ]
-    ordered = values[np.argsort(groups, kind="stable")]
+    ordered = values[order_of(groups, count)]
     ends = [0, *np.cumsum(np.bincount(groups, minlength=count))[:count].tolist()]
     return [math.fsum(ordered[begin:end].tolist()) for begin, end in itertools.pairwise(ends)]
+
+
+def order_of(numbers: Ints, bound: int) -> Ints:
+    """Return the stable order that sorts numbers from 0 to below ``bound``; by radix if few."""
+    small = bound <= 1 << 16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
 def add_ints(groups: Ints, values: Ints, count: int) -> Ints:

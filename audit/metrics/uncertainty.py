@@ -9,7 +9,7 @@ Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §1
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from audit.array_types import Floats, Ints
 from audit.kernels import sums
-from audit.metrics.quantiles import nearest_rank
 
 IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Interval = tuple[float | None, float | None]
@@ -61,26 +60,36 @@ class Resamples:
 
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
         """Return the interval of Σ above / Σ below over the distinct ``units``."""
-        return self.ratios(units, {"above": above, "below": below}, [("above", "below")])[0]
+        whole, terms = np.array([0, len(units)]), np.array([above, below], np.float64)
+        return _interval(self.ratios(units, whole, terms, [(0, 1)])[0, 0])
 
     def ratios(
-        self, units: Ints, terms: Mapping[str, Floats], pairs: Sequence[tuple[str, str]]
-    ) -> list[Interval]:
-        """Return intervals of several ratios of sums, each sum drawn once.
+        self,
+        units: Ints,
+        begin: Ints,
+        terms: Floats,
+        pairs: Sequence[tuple[int, int]],
+        fewest: int = FEWEST,
+    ) -> Floats:
+        """Return intervals of ratios of sums for each of several parts, each sum drawn once.
 
         Args:
-            units: the distinct units of these sums.
-            terms: the addends of each sum, one per unit, by name.
-            pairs: the names of each numerator and denominator.
+            units: the distinct units of each part, part by part.
+            begin: where each part begins, and the end of the last one.
+            terms: terms × ``units``, the addends of each sum.
+            pairs: the numerator and denominator of each ratio, rows of ``terms``.
+            fewest: number of units below which a part has no intervals.
+
+        Returns:
+            parts × pairs × 2; NaN where there is no interval.
         """
-        if len(units) < FEWEST:
-            return [NONE for _ in pairs]
-        sums = dict(zip(terms, self.sums(units, *terms.values()), strict=True))
-        drawn = {name: sums[name] > 0 for name in dict.fromkeys(below for _, below in pairs)}
-        return [
-            interval(sums[above][drawn[below]] / sums[below][drawn[below]])
-            for above, below in pairs
-        ]
+        above, below = np.array(pairs, np.int64).T.copy()
+        out = np.empty((len(begin) - 1, len(pairs), 2))
+        sums.ratio_intervals(
+            *(self.by_unit, units, begin, terms, above, below),
+            *(max(fewest, FEWEST), LOWER, UPPER, out),
+        )
+        return out
 
     def quantiles(
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]
@@ -130,5 +139,11 @@ def drawn_quantiles(
 
 def interval(figures: Floats) -> Interval:
     """Return the middle 95 % of the resampled figures, if any."""
-    ascending = np.sort(figures)
-    return nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER)
+    out = np.empty(2)
+    sums.quantiles(np.ascontiguousarray(figures, np.float64), LOWER, UPPER, out)
+    return _interval(out)
+
+
+def _interval(ends: Floats) -> Interval:
+    lower, upper = ends.tolist()
+    return NONE if math.isnan(lower) else (lower, upper)

@@ -17,6 +17,7 @@ from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
+from audit.scenario.limits import ROOM
 from audit.scenario.machines import NO_NODES
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, OwnerRanking, ranking
 from audit.scenario.scenario import Scenario
@@ -290,6 +291,7 @@ def kernel_jobs(
             most=limits.most,
             late=limits.late,
             remaining=limits.remaining,
+            hours_alone=bool((limits.most == ROOM).all()),
             edges=kernels.Edges(**limits.edges._asdict()),
         ),
         preemption=kernels.PreemptionBits(

@@ -39,8 +39,9 @@ class Appending:
 
     def finish(self) -> None:
         """Insert the remaining rows."""
-        for table, rows in self._waiting.items():
-            database.insert(self._con, table, rows)
+        with database.one_thread(self._con):  # with more, whole row groups are written at once
+            for table, rows in self._waiting.items():
+                database.insert(self._con, table, rows)
         self._waiting.clear()
 
 

@@ -341,6 +341,21 @@ def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = (
 
 
 @contextmanager
+def one_thread(con: Connection) -> Iterator[None]:
+    """Let statements have one thread while the block runs.
+
+    A frame is inserted as one batch. Of less than a row group, a second thread only costs time.
+    """
+    ((threads,),) = rows(con, "SELECT current_setting('threads')")
+    execute(con, "SET threads = 1")
+    try:
+        yield
+    finally:
+        with suppress(StoreError):  # after a fatal error
+            execute(con, f"SET threads = {threads}")
+
+
+@contextmanager
 def transaction(con: Connection) -> Iterator[None]:
     """Commit when the block ends, roll back when it raises."""
     execute(con, "BEGIN")

@@ -164,9 +164,7 @@ def _summary(made: Made) -> pl.DataFrame:
     read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
     attempts = coded(read, ZoneInfo("UTC"))
     rows = figures.of_parts(attempts, figures.DrawnUnits.of(attempts, 1), TOLERANCE_S)
-    return pl.DataFrame(
-        [row[:4] for row in rows], ("metric", "dimension", "dimension_value", "value"), orient="row"
-    )
+    return rows.select("metric", "dimension", "dimension_value", "value")
 
 
 def _usage(method: Method, made: Made) -> pl.DataFrame:

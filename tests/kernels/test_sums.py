@@ -72,6 +72,18 @@ def test_weighted_sums(data: st.DataObject, terms: int) -> None:
 
 
 @given(
+    st.lists(st.integers(-4, 4), max_size=60),
+    st.tuples(st.integers(1, 999), st.integers(1, 999)),
+)
+def test_two_quantiles_of_figures(figures: list[int], thousandths: tuple[int, int]) -> None:
+    out = np.zeros(2)
+    sums.quantiles(np.array(figures, np.float64), *thousandths, out)
+    ascending = sorted(figures)
+    expected = [ascending[max(1, -(-len(figures) * q // 1000)) - 1] for q in thousandths if figures]
+    assert out.tolist() == expected if figures else np.isnan(out).all()
+
+
+@given(
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=12),
     st.integers(1, 5),

@@ -23,6 +23,18 @@ def test_ratios_of_sums() -> None:
     assert Resamples(3, 5).ratio(UNITS, above, below) == pytest.approx(middle(figures), rel=1e-15)
 
 
+def test_ratios_of_parts_are_those_of_each_part() -> None:
+    drawn, units = Resamples(3, 5), np.array([0, 1, 2, 1, 0, 2])
+    terms = np.array([[1.0, 4.0, 9.0, 2.0, 0.0, 3.0], np.ones(6), [0.0, 0.0, 0.0, 5.0, 2.0, 1.0]])
+    pairs = [(0, 1), (2, 1), (0, 2)]
+    made = drawn.ratios(units, np.array([0, 3, 3, 4, 6]), terms, pairs)
+    for part, (begin, end) in enumerate([(0, 3), (3, 3), (3, 4), (4, 6)]):
+        of = terms[:, begin:end]
+        each = [drawn.ratio(units[begin:end], of[above], of[below]) for above, below in pairs]
+        assert np.array_equal(made[part], np.array(each, np.float64), equal_nan=True)
+    assert np.isnan(drawn.ratios(units, np.array([0, 3, 6]), terms, pairs, fewest=4)).all()
+
+
 def test_quantiles() -> None:
     owned = {0: [1.0, 5.0], 1: [2.0], 2: [3.0, 4.0, 9.0]}
     figures = []

@@ -126,6 +126,23 @@ def test_a_window_that_closes_at_18_and_opens_at_8(backfill: Backfill) -> None:
         assert made == [six - 60, 32 * HOUR - ahead, six + 60]
 
 
+def test_a_window_that_closes_lets_others_start_before_the_head_of_the_queue() -> None:
+    # 4   . . c c c c c c b   Bob's job needs all. It is the head, which c would delay, until its
+    # 3   a a a a a . . . b   window closes at 2. A window of nobody who waits closes at 1.
+    # 2   a a a a a . . . b
+    # 1   a a a a a . . . b
+    own, others = Window(hours=(2, 3), user=("bob",)), Window(hours=(1, 2), user=("dot",))
+    pool = POOL._replace(windows=(own, others))
+    records = [
+        asked(0, 3, 5 * HOUR),
+        asked(0, 4, HOUR, "bob"),
+        asked(0, 1, 6 * HOUR, "cem"),
+        asked(50 * HOUR, 1, HOUR, "dot"),
+    ]
+    assert starts(pool, records) == [0, 8 * HOUR, 2 * HOUR, 50 * HOUR]
+    assert judged(pool, records)["fst_strict"][2] == MONDAY + 2 * HOUR
+
+
 def test_passes_at_intervals() -> None:
     # The first comes at 0, so there is a pass at 60: b, which came at 10, starts then; and c, for
     # which a place was free from 70 on, at 120.

@@ -119,7 +119,7 @@ cdef void arrive_unless_held(Pool pool, Model model, StartsInOrder starts) noexc
         return
     for job in range(first, pool.state.arriving):
         if model.jobs.rank[job] >= 0 and starts.held_until[job] > pool.state.now:
-            leave(pool, find(pool, job))
+            leave(pool, find(pool, job), model.jobs)
     while starts.released < starts.held.shape[0]:
         job = starts.held[starts.released]
         if starts.held_until[job] > pool.state.now:
@@ -289,7 +289,7 @@ cdef void start_observed(
         if pool.begun[job] == state.now:
             continue  # it runs already
         if model.jobs.rank[job] >= 0:
-            leave(pool, find(pool, job))
+            leave(pool, find(pool, job), model.jobs)
         if observed.end[job] > state.now:
             run_on(pool, job, model.jobs, observed)
     if state.next_end <= state.now:  # attempts without a duration

@@ -20,9 +20,8 @@ from audit.kernels.scheduling.nodes cimport Places, add_nodes_ahead, copy_nodes,
 from audit.kernels.scheduling.owners cimport compare
 from audit.kernels.scheduling.plans cimport foresee, plan_waiting
 from audit.kernels.scheduling.pool cimport (
-    GAP, UNPLANNED, Pool, PoolState, add_ahead, fits_ahead, let_edges_pass, move_running,
-    pass_steps,
-    release, reset, run_on, see_ahead, sum_free
+    GAP, UNPLANNED, Pool, PoolState, add_ahead, count_queued, fits_ahead, let_edges_pass,
+    move_running, pass_steps, release, reset, run_on, see_ahead, sum_free
 )
 from audit.kernels.scheduling.profile cimport copy_profile
 from audit.kernels.scheduling.queue cimport (
@@ -108,6 +107,7 @@ cdef void start_queued(Trials trials, Jobs jobs, Observed observed) noexcept nog
     for i in range(state.tail):
         job = trials.snapshot.queue_job[i]
         if observed.start[job] < state.now:
+            count_queued(trials.snapshot, job, -1, jobs.limits)
             if observed.end[job] > state.now:
                 run_on(trials.snapshot, job, jobs, observed)
             continue
@@ -202,6 +202,7 @@ cdef void copy_state(Pool source, Pool target) noexcept nogil:
     move(target.free, 0, source.free, 0, source.free.shape[0])
     move(target.spare, 0, source.spare, 0, source.spare.shape[0])
     move(target.used, 0, source.used, 0, source.used.shape[0])
+    move(target.queued, 0, source.queued, 0, source.queued.shape[0])
     move_running(target, 0, source, 0, source.state.running)
     if source.by_nodes:
         copy_nodes(source.places, target.places, source.run_job, source.state.running)
@@ -354,7 +355,7 @@ cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogi
         rate_owner(model.rules.fair, model.owners, pool.ledger, other, state.now)
     for i in range(state.head, state.tail):
         if compare(pool.ledger, model.jobs.owner[pool.queue_job[i]], owner) < 0:
-            leave(pool, i)
+            leave(pool, i, model.jobs)
     close_gaps(pool)
 
 

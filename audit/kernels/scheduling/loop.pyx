@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 from audit.kernels.scheduling.instants cimport NEVER, next_multiple
 from audit.kernels.scheduling.model cimport (
-    NOBODY, Backfill, Model, Order, Steps, by_owner, edge_at, preempts
+    NOBODY, Backfill, Model, Order, Steps, by_owner, edge_at, next_edge, preempts
 )
 from audit.kernels.scheduling.multifactor cimport book_end, book_start, open_accounts
 from audit.kernels.scheduling.owners cimport charge_owner, open_ledger
@@ -340,9 +340,42 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
         state.quiet = NEVER
     elif edge != NEVER and state.quiet == NEVER:
         state.quiet = state.now + PATIENCE * model.jobs.limits.edges.period
-    if edge <= state.quiet:
-        instant = min(instant, edge)
+    if edge != NEVER:
+        instant = min(instant, edge_that_matters(pool, model, min(instant, state.quiet)))
     return min(min(instant, state.due), state.serves)
+
+
+cdef int64_t edge_that_matters(Pool pool, Model model, int64_t until) noexcept nogil:
+    """Return the next edge up to ``until`` at which a pass may start anything, or NEVER."""
+    cdef int64_t edge = pool.state.edge, delay = pool.state.delay, instant
+    cdef bint all_matter = not waits_for_hours_alone(model)
+    cdef int64_t overdue = pool.run_expected[0] if pool.state.running > 0 else NEVER
+    while True:
+        instant = edge_at(model.jobs.limits.edges, edge, delay)
+        if instant > until:
+            return NEVER
+        if (
+            all_matter
+            or instant >= overdue  # the expected end moves on with time
+            or pool.queued[model.jobs.limits.edges.counter[edge]] > 0
+        ):
+            return instant
+        edge, delay = next_edge(model.jobs.limits.edges, edge, delay)
+
+
+cdef bint waits_for_hours_alone(Model model) noexcept nogil:
+    """Return whether edges of windows of no queued attempt let no pass start anything.
+
+    Only windows forbid starts, and no pass depends on time in another way (see ``settles``).
+    """
+    return (
+        model.jobs.limits.hours_alone
+        and model.rules.order == Order.RANK
+        and model.rules.backfill <= Backfill.EASY
+        and model.rules.depth == NEVER
+        and model.rules.every == 0
+        and not preempts(model.jobs)
+    )
 
 
 cdef void await_pass(Pool pool, Model model) noexcept nogil:

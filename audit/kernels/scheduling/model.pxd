@@ -45,6 +45,7 @@ cdef class Limits:
     cdef const int64_t[::1] most  # [counters]
     cdef const uint8_t[::1] late  # [counters], whether it counts a resource, not attempts
     cdef const uint8_t[::1] remaining  # [counters], whether it counts amount × time to the expected end
+    cdef bint hours_alone  # whether all counters are of windows: what runs forbids nothing
     cdef Edges edges
 
 
@@ -145,3 +146,11 @@ cdef inline bint exceeds(Limits limits, int64_t k, const int64_t[::1] used) noex
 cdef inline int64_t edge_at(Edges edges, int64_t edge, int64_t delay) noexcept nogil:
     """Return when an edge is, shifted by ``delay``; NEVER: there is no such edge."""
     return edges.time[edge] + delay if edge < edges.time.shape[0] else NEVER
+
+
+cdef inline (int64_t, int64_t) next_edge(Edges edges, int64_t edge, int64_t delay) noexcept nogil:
+    """Return the edge behind this one, and its delay."""
+    edge += 1
+    if edge == edges.time.shape[0] and edges.cycle > 0:
+        return edge - edges.cycle, delay + edges.period
+    return edge, delay

@@ -25,7 +25,7 @@ class Edges:
 class Limits:
     def __init__(
         self, *, first: Ints, counter: Ints, amount: Ints, binding: Bools, most: Ints,
-        late: Bools, remaining: Bools, edges: Edges
+        late: Bools, remaining: Bools, hours_alone: bool, edges: Edges
     ) -> None: ...  # fmt: skip
 
 class PreemptionBits:

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from audit.kernels.rows cimport add, fits
 from audit.kernels.scheduling.instants cimport NEVER
 from audit.kernels.scheduling.model cimport (
-    NOBODY, Jobs, Limits, Model, Observed, Steps, edge_at, exceeds
+    NOBODY, Jobs, Limits, Model, Observed, Steps, edge_at, exceeds, next_edge
 )
 from audit.kernels.scheduling.nodes cimport Places, fits_nodes, move_nodes
 from audit.kernels.scheduling.owners cimport Ledger
@@ -81,6 +81,7 @@ cdef class Pool:
     cdef int64_t[::1] free  # [resources], now; may be negative
     cdef int64_t[::1] spare  # EASY: what the head leaves at the shadow; else working space
     cdef int64_t[::1] used  # [counters] of limits
+    cdef int64_t[::1] queued  # [counters], the number of queued attempts that each may forbid
     cdef int64_t[::1] run_expected  # expected end
     cdef int64_t[::1] run_end  # actual end
     cdef int64_t[::1] run_job
@@ -217,6 +218,14 @@ cdef inline void count(Pool pool, int64_t job, int64_t sign, Limits limits) noex
                 pool.used[limits.counter[k]] += sign * limits.amount[k]
 
 
+cdef inline void count_queued(Pool pool, int64_t job, int64_t sign, Limits limits) noexcept nogil:
+    """Count an attempt that joins the queue (1) or leaves it (−1)."""
+    cdef int64_t k
+    if pool.used.shape[0] > 0:
+        for k in range(limits.first[job], limits.first[job + 1]):
+            pool.queued[limits.counter[k]] += sign
+
+
 cdef inline int64_t add_steps(
     Steps steps, int64_t step, int64_t instant, int64_t[::1] free
 ) noexcept nogil:
@@ -257,7 +266,4 @@ cdef inline void let_edges_pass(Pool pool, Limits limits) noexcept nogil:
     cdef PoolState *state = &pool.state
     while edge_at(limits.edges, state.edge, state.delay) <= state.now:
         pool.used[limits.edges.counter[state.edge]] += limits.edges.change[state.edge]
-        state.edge += 1
-        if state.edge == limits.edges.time.shape[0] and limits.edges.cycle > 0:
-            state.edge -= limits.edges.cycle
-            state.delay += limits.edges.period
+        state.edge, state.delay = next_edge(limits.edges, state.edge, state.delay)

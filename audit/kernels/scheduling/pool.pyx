@@ -32,7 +32,7 @@ cdef class Pool:
         self.free, self.spare = np.zeros((2, resources), np.int64)
         self.by_nodes = nodes.capacity.shape[1] > 0
         self.places = Places(nodes, attempts, self.free)
-        self.used = np.zeros(counters, np.int64)
+        self.used, self.queued = np.zeros((2, counters), np.int64)
         self.run_expected, self.run_end, self.run_job = np.zeros((3, places), np.int64)
         self.queue_job, self.queue_estimate, self.queue_width = np.zeros((3, places), np.int64)
         self.run_request, self.queue_request = np.zeros((2, resources, places), np.int64)
@@ -68,6 +68,7 @@ cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     state.target = state.ghost = NOBODY
     state.entered = -NEVER
     pool.used[:] = 0
+    pool.queued[:] = 0
     move(pool.free, 0, capacity, 0, capacity.shape[0])
     if pool.by_nodes:
         empty_nodes(pool.places)

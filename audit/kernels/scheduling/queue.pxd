@@ -10,7 +10,7 @@ from audit.kernels.scheduling.pool cimport HUGE, UNKNOWN, Pool
 
 cdef void enqueue(Pool pool, int64_t job, Jobs jobs, Rules rules) noexcept nogil
 cdef void place(Pool pool, int64_t i, int64_t job, Jobs jobs) noexcept nogil
-cdef void leave(Pool pool, int64_t i) noexcept nogil
+cdef void leave(Pool pool, int64_t i, Jobs jobs) noexcept nogil
 cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil
 cdef void close_gaps(Pool pool) noexcept nogil
 cdef void move_place(Pool pool, int64_t source, int64_t target) noexcept nogil

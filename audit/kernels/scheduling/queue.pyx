@@ -13,7 +13,7 @@ from audit.kernels.scheduling.owners cimport OwnerBalance, Ledger, charge_owner,
 from audit.kernels.scheduling.pool cimport (
     BOOKED, CHARGED, GAP, HUGE, LOOSE, OUT_OF_ORDER, STALE, TIGHT, UNKNOWN, UNPLANNED, Pool,
     PoolState,
-    fits_free, hold, may_start
+    count_queued, fits_free, hold, may_start
 )
 
 
@@ -52,6 +52,7 @@ cdef void enqueue(Pool pool, int64_t job, Jobs jobs, Rules rules) noexcept nogil
 cdef void place(Pool pool, int64_t i, int64_t job, Jobs jobs) noexcept nogil:
     """Write an attempt to place ``i`` of the queue."""
     cdef int64_t block = i >> pool.block_bits, width
+    count_queued(pool, job, 1, jobs.limits)
     pool.queue_job[i] = job
     pool.queue_estimate[i] = jobs.estimate[job]
     pool.queue_width[i] = jobs.width[job]
@@ -66,10 +67,11 @@ cdef void place(Pool pool, int64_t i, int64_t job, Jobs jobs) noexcept nogil:
         pool.least[block] = min(pool.least[block], pool.queue_request[0, i])
 
 
-cdef void leave(Pool pool, int64_t i) noexcept nogil:
+cdef void leave(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
     """Make place ``i`` of the queue a gap."""
     cdef PoolState *state = &pool.state
     cdef int64_t x, block = i >> pool.block_bits
+    count_queued(pool, pool.queue_job[i], -1, jobs.limits)
     pool.queue_job[i] = GAP
     pool.queue_estimate[i] = HUGE
     for x in range(pool.queue_request.shape[0]):
@@ -92,7 +94,7 @@ cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil:
     pool.begun[job] = state.now
     if pool.first_begun.shape[0] > 0 and pool.first_begun[job] == NEVER:
         pool.first_begun[job] = state.now
-    leave(pool, i)
+    leave(pool, i, jobs)
     if job == state.ghost:
         return False
     if pool.by_nodes:

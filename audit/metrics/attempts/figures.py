@@ -69,7 +69,7 @@ class DrawnUnits(NamedTuple):
         return cls(*(Resamples(number, seed, resamples) for number in units))
 
 
-def of_parts(coded: parts.Coded, drawn: DrawnUnits, tolerance_s: int) -> list[parts.SummaryRow]:
+def of_parts(coded: parts.Coded, drawn: DrawnUnits, tolerance_s: int) -> pl.DataFrame:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
@@ -77,8 +77,11 @@ def of_parts(coded: parts.Coded, drawn: DrawnUnits, tolerance_s: int) -> list[pa
         drawn: resamples of these attempts.
         tolerance_s: greatest difference between start and FST that counts neither as a miss nor as
             preference, s, ≥ 0. Sums are not clipped by it.
+
+    Returns:
+        Columns of ``parts.SUMMARY_SCHEMA``.
     """
-    rows = list(_statuses(coded))
+    rows = [pl.DataFrame(list(_statuses(coded)), parts.SUMMARY_SCHEMA, orient="row")]
     columns = set(coded.attempts.columns)
     sometimes = (parts.GPU_TYPE, parts.QUEUE)  # no types in the log, or only one queue
     dimensions = [
@@ -99,57 +102,51 @@ def of_parts(coded: parts.Coded, drawn: DrawnUnits, tolerance_s: int) -> list[pa
             counted.repeat(WEIGHT)
         if subjects not in _SOMETIMES or counted.along.height:
             rows += _of_subjects(counted, measures, drawn, dimensions)
-    return rows
+    return pl.concat(rows)
 
 
-class _Cut(NamedTuple):
-    """Parts of the attempts along a dimension, and their figures."""
-
-    parts: list[parts.Part]
-    figures: list[tuple[list[Measure], Resamples, int]]
-    """Measures, their resamples, and the fewest units with an interval."""
-
-    def summed(self) -> set[str]:
-        """Return the names of the terms whose sums are needed."""
-        return {
-            name
-            for measures, *_ in self.figures
-            for one in measures
-            if not isinstance(one.figure, Quantile | Greatest)
-            for name in _named(one)
-        }
+_Figures = tuple[list[Measure], Resamples, int]
+"""Measures, their resamples, and the fewest units with an interval."""
 
 
 def _of_subjects(
     counted: parts.Evaluated, measures: list[Measure], drawn: DrawnUnits, dimensions: list[str]
-) -> Iterator[parts.SummaryRow]:
+) -> Iterator[pl.DataFrame]:
     """Yield the figures of some attempts; each term is computed once, and added to all parts."""
     of_waiting, others = (
         [one for one in measures if one.of_waiting is shares] for shares in (True, False)
     )
+    stretches = (_along("all", of_waiting), drawn.stretches, parts.LEAST_UNITS)
     cuts = [
-        _Cut(parts.cut(counted, "all"), [(_along("all", others), drawn.users, FEWEST)]),
-        _Cut(
-            parts.cut(counted, "all", "stretch"),
-            [(_along("all", of_waiting), drawn.stretches, parts.LEAST_UNITS)],
-        ),
+        _cut(counted, "all", [(_along("all", others), drawn.users, FEWEST)]),
+        _cut(counted, "all", [stretches], "stretch"),
     ]
     for dimension in dimensions:
         if any(dimension in one.dimensions for one in measures):
-            along = [
+            along: list[_Figures] = [
                 (_along(dimension, others), drawn.users, FEWEST),
                 (_along(dimension, of_waiting), drawn.users, parts.LEAST_UNITS),
             ]
-            cuts.append(_Cut(parts.cut(counted, dimension), along))
-    wanted = [(cut.parts[0].cells, cut.summed()) for cut in cuts if cut.parts]
+            cuts.append(_cut(counted, dimension, along))
     for term in dict.fromkeys(name for one in measures for name in _named(one)):
-        for cells, terms in wanted:
-            if term in terms:
-                cells.add(term)
-    for cut in cuts:
-        for part in cut.parts:
-            for figures in cut.figures:
-                yield from part.figures(*figures)
+        for cut, _ in cuts:
+            cut.add(term)
+    for cut, wanted in cuts:
+        yield cut.rows([column for figures in wanted for column in cut.figures(*figures)])
+
+
+def _cut(
+    counted: parts.Evaluated, dimension: str, wanted: list[_Figures], unit: str = "unit"
+) -> tuple[parts.Cut, list[_Figures]]:
+    """Return attempts cut along a dimension, with space for the sums that figures need."""
+    terms = dict.fromkeys(
+        name
+        for measures, *_ in wanted
+        for one in measures
+        if not isinstance(one.figure, Quantile | Greatest)
+        for name in _named(one)
+    )
+    return parts.Cut(counted, dimension, terms, unit), wanted
 
 
 def _along(dimension: str, measures: Iterable[Measure]) -> list[Measure]:

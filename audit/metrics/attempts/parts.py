@@ -5,8 +5,8 @@ interval over users (``uncertainty``). Shares of the waiting time of a whole poo
 calendar week, because the waits of a week move together.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts.population import day_number, local_arrival, only
-from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
+from audit.metrics.quantiles import (
+    add_ints,
+    are_whole,
+    grouped_sums,
+    nearest_rank,
+    order_of,
+    renumbered,
+)
 from audit.metrics.uncertainty import FEWEST, NONE, Interval, Resamples
 from audit.registry.measure import Greatest, Measure, Quantile, Quotient, RatioRange, Total
 from audit.registry.measures import unit_of
@@ -41,8 +48,23 @@ LEAST_UNITS: Final = 8
 """Fewest users, or weeks or days, with an interval of a share of waiting time."""
 
 
+SUMMARY_SCHEMA: Final = pl.Schema(
+    {
+        "metric": pl.String,
+        "dimension": pl.String,
+        "dimension_value": pl.String,
+        "value": pl.Float64,
+        "lower": pl.Float64,
+        "upper": pl.Float64,
+        "unit": pl.String,
+        "attempts": pl.Int64,
+    }
+)
+"""Columns of ``summary_result`` that are computed here."""
+
+
 class SummaryRow(NamedTuple):
-    """One row of the summary; fields as in ``summary.SUMMARY_SCHEMA``."""
+    """One row of the summary; fields as in ``SUMMARY_SCHEMA``."""
 
     metric: str
     dimension: str
@@ -144,169 +166,206 @@ class Evaluated:
         return self._ascending[name]
 
 
-class Cells:
-    """Attempts by part and unit: a *cell* holds the attempts of one unit in one part.
+class PartFigure(NamedTuple):
+    """A figure of all parts, one element for each; NaN: unknown."""
 
-    Units are users, or stretches of time: a column of ``Evaluated.along``.
+    metric: str
+    unit: str
+    value: Floats
+    lower: Floats
+    upper: Floats
 
-    ``codes`` has the number of each attempt's part, below ``parts``. Sums are computed on demand,
-    for all cells at once.
+
+class Cut:
+    """Attempts cut into parts along a dimension, with sums of terms over each part.
+
+    A *cell* holds the attempts of one unit in one part. Units are users, or stretches of time: a
+    column of ``Evaluated.along``. Parts come in the order of their values, null first; some may
+    have no attempts.
     """
 
-    def __init__(self, of: Evaluated, codes: Ints, parts: int, unit: str) -> None:
-        self._of = of
+    def __init__(
+        self, of: Evaluated, dimension: str, terms: Iterable[str], unit: str = "unit"
+    ) -> None:
+        """Cut along one of ``DIMENSIONS``, or into a single part: ``all``.
+
+        Args:
+            terms: those whose sums are needed; ``add`` computes them.
+        """
+        codes, self._names = _parts(of.along, dimension)
+        self._of, self._dimension, count = of, dimension, len(self._names)
         self._units = of.along[unit].to_numpy()
         units = max(int(self._units.max(initial=-1)) + 1, 1)
-        found, cell = renumbered(codes * units + self._units, parts * units)
+        found, cell = renumbered(codes * units + self._units, count * units)
         self._unit = found % units
-        self._begin = np.searchsorted(found, np.arange(parts + 1) * units)
-        self.attempts: Ints = np.bincount(codes, minlength=parts)
-        """Of each part."""
+        self._begin = np.searchsorted(found, np.arange(count + 1) * units)
+        self._attempts: Ints = np.bincount(codes, minlength=count)
         self._codes, self._cell = codes.astype(np.int32), cell.astype(np.int32)
-        self._sums: dict[str, Numbers] = {}
-        self._totals: dict[str, list[float]] = {}
+        self._place = {term: place for place, term in enumerate(terms)}
+        several = bool((np.diff(self._begin) >= FEWEST).any())
+        self._sums = np.zeros((len(self._place), len(found) if several else 0))
+        self._totals = np.zeros((len(self._place), count))
         self._placed: dict[str, Order] = {}
 
-    def units(self, part: int) -> Ints:
-        """Return the units with attempts in a part, ascending."""
-        return self._unit[self._begin[part] : self._begin[part + 1]]
-
     def add(self, term: str) -> None:
-        """Compute what is needed of a term."""
-        self.total(0, term)
-        if (np.diff(self._begin) >= FEWEST).any():
-            self.sums(0, term)
-
-    def sums(self, part: int, term: str) -> Numbers:
-        """Return the sum of a term over the attempts of each of these units."""
-        if term not in self._sums:
-            values, count = self._of.term(term), len(self._unit)
-            if values.dtype == np.int64:
-                cell = self._cell.astype(np.int64)
-                self._sums[term] = add_ints(cell, values.astype(np.int64, copy=False), count)
-            else:
-                self._sums[term] = np.bincount(self._cell, values, count).astype(np.float64)
-        return self._sums[term][self._begin[part] : self._begin[part + 1]]
-
-    def total(self, part: int, term: str) -> float:
-        """Return the sum over all attempts of a part, rounded once."""
-        if term not in self._totals:
-            self._totals[term] = self._all_totals(term)
-        return self._totals[term][part]
-
-    def _all_totals(self, term: str) -> list[float]:
-        values = self._of.term(term)
+        """Compute the sums of a term, over all parts and cells, unless they are not needed."""
+        if term not in self._place:
+            return
+        values, place, count = self._of.term(term), self._place[term], len(self._unit)
+        several = self._sums.shape[1] > 0
         if values.dtype == np.int64:
-            self.sums(0, term)
-            before = np.concatenate(([0], np.cumsum(self._sums[term])))[self._begin]
-            whole: list[float] = np.diff(before).astype(np.float64).tolist()
-            return whole
+            whole = add_ints(
+                self._cell.astype(np.int64), values.astype(np.int64, copy=False), count
+            )
+            self._totals[place] = np.diff(np.append(0, np.cumsum(whole))[self._begin])
+            if several:
+                self._sums[place] = whole
+            return
+        codes = self._codes.astype(np.int64)
         numbers = values.astype(np.float64, copy=False)
-        return grouped_sums(self._codes.astype(np.int64), numbers, len(self.attempts))
+        self._totals[place] = grouped_sums(codes, numbers, len(self._names))
+        if several:
+            self._sums[place] = np.bincount(self._cell, numbers, count)
 
-    def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
+    def ratios(
+        self, figures: Sequence[Ratio], resamples: Resamples, fewest: int = FEWEST
+    ) -> list[PartFigure]:
+        """Return ratios, unknown for 0/0; with intervals from ``fewest`` units on."""
+        pairs = [(self._place[one.above], self._place[one.below]) for one in figures]
+        bounds = np.full((len(self._names), len(pairs), 2), np.nan)
+        if self._sums.shape[1] > 0:
+            bounds = resamples.ratios(self._unit, self._begin, self._sums, pairs, fewest)
+        return [
+            PartFigure(
+                one.metric,
+                one.unit or unit_of(one.metric),
+                _divided(self._totals[above], self._totals[below]),
+                *bounds[:, number].T,
+            )
+            for number, (one, (above, below)) in enumerate(zip(figures, pairs, strict=True))
+        ]
+
+    def figures(
+        self, measures: Sequence[Measure], resamples: Resamples, fewest: int = FEWEST
+    ) -> list[PartFigure]:
+        """Return measures; sums and greatest values have no interval."""
+        quotients = [
+            Ratio(one.key, one.figure.above, one.figure.below)
+            for one in measures
+            if isinstance(one.figure, Quotient)
+        ]
+        columns = self.ratios(quotients, resamples, fewest) if quotients else []
+        unknown = np.full(len(self._names), np.nan)
+        quantiles: dict[str, dict[str, int]] = {}
+        for one in measures:
+            bounds = (unknown, unknown)
+            match one.figure:
+                case Quantile():
+                    quantiles.setdefault(one.figure.term, {})[one.key] = one.figure.thousandths
+                    continue
+                case Total():
+                    value = self._totals[self._place[one.figure.term]]
+                case RatioRange():
+                    bounds = self._range(one.figure)
+                    value = bounds[1]
+                case Greatest():
+                    value = self._greatest(one.figure.term)
+                case _:
+                    continue
+            columns.append(PartFigure(one.key, unit_of(one.key), value, *bounds))
+        for term, metrics in quantiles.items():
+            columns += self._quantiles(metrics, term, resamples)
+        return columns
+
+    def _range(self, of: RatioRange) -> tuple[Floats, Floats]:
+        """Return the ends of a range, unknown for 0/0; they are bounds, not an interval."""
+        least, most, below = (self._totals[self._place[term]] for term in of[1:])
+        return _divided(np.minimum(least, most), below), _divided(most, below)
+
+    def _greatest(self, term: str) -> Floats:
+        greatest = np.full(len(self._names), np.nan)
+        for part in np.flatnonzero(self._attempts).tolist():
+            greatest[part] = self._ascending(part, term)[0][-1]
+        return greatest
+
+    def _quantiles(
+        self, metrics: Mapping[str, int], term: str, resamples: Resamples
+    ) -> list[PartFigure]:
+        """Return quantiles (metric → thousandths, ascending), with intervals."""
+        found = np.full((len(metrics), 3, len(self._names)), np.nan)
+        wanted = list(metrics.values())
+        for part in np.flatnonzero(self._attempts).tolist():
+            values, units = self._ascending(part, term)
+            found[:, 0, part] = [nearest_rank(values, thousandths) for thousandths in wanted]
+            found[:, 1:, part] = [
+                [math.nan if end is None else end for end in ends]
+                for ends in resamples.quantiles(units, values, wanted)
+            ]
+        return [
+            PartFigure(metric, unit_of(metric), *of)
+            for metric, of in zip(metrics, found, strict=True)
+        ]
+
+    def _ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
         """Return the values of a term in a part, sorted, and the unit of each."""
-        begin = int(self.attempts[:part].sum())
-        held = self._by_part(term)[begin : begin + int(self.attempts[part])]
+        begin = int(self._attempts[:part].sum())
+        held = self._by_part(term)[begin : begin + int(self._attempts[part])]
         _, values = self._of.ascending(term)
         return values[held].astype(np.float64, copy=False), self._units[held].astype(np.int64)
 
     def _by_part(self, term: str) -> Order:
         """Return the order that sorts attempts by part, then by a term."""
         order, _ = self._of.ascending(term)
-        if len(self.attempts) == 1:
+        if len(self._names) == 1:
             return order
         if term not in self._placed:
-            self._placed[term] = order[_order(self._codes[order])]
+            by_part = order_of(self._codes[order].astype(np.int64), len(self._names))
+            self._placed[term] = order[by_part]
         return self._placed[term]
 
-
-class Part(NamedTuple):
-    """The attempts that a figure describes: all, or those with one value of a dimension."""
-
-    dimension: str
-    value: str | None
-    cells: Cells
-    number: int
-
-    def row(
-        self, metric: str, value: float | None, interval: Interval = NONE, unit: str | None = None
-    ) -> SummaryRow:
-        """Return a row about this part; see the function ``row``."""
-        attempts = int(self.cells.attempts[self.number])
-        return row(metric, self.dimension, self.value, value, attempts, interval, unit)
-
-    def ratios(
-        self, figures: Sequence[Ratio], resamples: Resamples, fewest: int = FEWEST
-    ) -> list[SummaryRow]:
-        """Return rows of ratios, null for 0/0; with intervals from ``fewest`` units on."""
-        pairs = [(one.above, one.below) for one in figures]
-        names = dict.fromkeys(itertools.chain(*pairs))
-        totals = {name: self.cells.total(self.number, name) for name in names}
-        units = self.cells.units(self.number)
-        intervals = [NONE for _ in pairs]
-        if len(units) >= fewest:
-            by_unit = {
-                name: self.cells.sums(self.number, name).astype(np.float64, copy=False)
-                for name in names
-            }
-            intervals = resamples.ratios(units, by_unit, pairs)
-        return [
-            self.row(
-                one.metric,
-                totals[one.above] / totals[one.below] if totals[one.below] > 0 else None,
-                interval,
-                one.unit,
+    def rows(self, columns: Sequence[PartFigure]) -> pl.DataFrame:
+        """Return rows of the summary, part by part; parts without attempts are left out."""
+        some = np.flatnonzero(self._attempts) if self._dimension != "all" else np.zeros(1, np.int64)
+        number, place = np.tile(np.arange(len(columns)), len(some)), np.repeat(some, len(columns))
+        shape = len(columns), len(self._names)
+        metrics, units = (pl.Series([one[k] for one in columns], dtype=pl.String) for k in range(2))
+        values, lower, upper = (
+            pl.Series(
+                np.reshape([one[k] for one in columns], shape)[number, place], nan_to_null=True
             )
-            for one, interval in zip(figures, intervals, strict=True)
-        ]
-
-    def figures(
-        self, measures: Sequence[Measure], resamples: Resamples, fewest: int = FEWEST
-    ) -> list[SummaryRow]:
-        """Return rows of measures; sums and greatest values have no interval."""
-        quotients = [
-            Ratio(one.key, one.figure.above, one.figure.below)
-            for one in measures
-            if isinstance(one.figure, Quotient)
-        ]
-        rows = self.ratios(quotients, resamples, fewest) if quotients else []
-        quantiles: dict[str, dict[str, int]] = {}
-        for one in measures:
-            match one.figure:
-                case Quantile():
-                    quantiles.setdefault(one.figure.term, {})[one.key] = one.figure.thousandths
-                case Total():
-                    rows.append(self.row(one.key, self.cells.total(self.number, one.figure.term)))
-                case RatioRange():
-                    rows.append(self.range(one.key, one.figure))
-                case Greatest():
-                    values, _ = self.cells.ascending(self.number, one.figure.term)
-                    rows.append(self.row(one.key, float(values[-1]) if len(values) else None))
-        for term, metrics in quantiles.items():
-            rows += self.quantiles(metrics, term, resamples)
-        return rows
-
-    def range(self, metric: str, of: RatioRange) -> SummaryRow:
-        """Return the row of a range, null for 0/0; its ends are bounds, not an interval."""
-        least, most, below = (
-            self.cells.total(self.number, term) for term in (of.least, of.most, of.below)
+            for k in range(2, 5)
         )
-        if below <= 0:
-            return self.row(metric, None)
-        ends = (min(least, most) / below, most / below)
-        return self.row(metric, ends[1], ends)
+        return pl.DataFrame(
+            {
+                "metric": metrics.gather(number),
+                "dimension": pl.Series([self._dimension]).new_from_index(0, len(number)),
+                "dimension_value": pl.Series(self._names, dtype=pl.String).gather(place),
+                "value": values,
+                "lower": lower,
+                "upper": upper,
+                "unit": units.gather(number),
+                "attempts": self._attempts[place],
+            },
+            SUMMARY_SCHEMA,
+        )
 
-    def quantiles(
-        self, metrics: Mapping[str, int], term: str, resamples: Resamples
-    ) -> list[SummaryRow]:
-        """Return rows of quantiles (metric → thousandths, ascending), with intervals."""
-        values, units = self.cells.ascending(self.number, term)
-        intervals = resamples.quantiles(units, values, list(metrics.values()))
-        return [
-            self.row(metric, nearest_rank(values, thousandths), interval)
-            for (metric, thousandths), interval in zip(metrics.items(), intervals, strict=True)
-        ]
+
+def _parts(along: pl.DataFrame, dimension: str) -> tuple[Ints, Sequence[str | None]]:
+    """Return the number of each attempt's part along a dimension, and the parts' names."""
+    if dimension == "all":
+        return np.zeros(along.height, np.int64), [None]
+    values = along[dimension]
+    codes = (values.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    kind = values.dtype
+    known = kind.categories.to_list() if isinstance(kind, pl.Enum) else map(str, range(HOURS))
+    return codes, [None, *known]
+
+
+def _divided(above: Floats, below: Floats) -> Floats:
+    """Return quotients, NaN where nothing is below."""
+    out = np.full(len(above), np.nan)
+    np.divide(above, below, out=out, where=below > 0)
+    return out
 
 
 def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
@@ -350,39 +409,20 @@ def coded(attempts: pl.DataFrame, zone: ZoneInfo, described: pl.Expr = EVERY) ->
     return Coded(attempts, described, along)
 
 
-def cut(evaluated: Evaluated, dimension: str, unit: str = "unit") -> list[Part]:
-    """Return the parts along one of ``DIMENSIONS``, null first; ``all`` is a single part."""
-    if dimension == "all":
-        nowhere = np.zeros(evaluated.along.height, np.int64)
-        return [Part(dimension, None, Cells(evaluated, nowhere, 1, unit), 0)]
-    values = evaluated.along[dimension]
-    codes = (values.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
-    kind = values.dtype
-    known = kind.categories if isinstance(kind, pl.Enum) else pl.Series(range(HOURS))
-    cells = Cells(evaluated, codes, len(known) + 1, unit)
-    return [
-        Part(dimension, None if code == 0 else str(known[code - 1]), cells, code)
-        for code in np.flatnonzero(cells.attempts).tolist()
-    ]
-
-
 def _column(attempts: pl.DataFrame, made: pl.Expr) -> pl.Series:
     """Return an expression, also a constant one, with an element for each attempt."""
     return attempts.with_columns(made.alias("made"))["made"]
 
 
-def _order(numbers: Ints | Order) -> Ints:
-    """Return the stable order that sorts numbers ≥ 0; small ones are sorted by radix."""
-    small = numbers.max(initial=0) < 1 << 16
-    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
-
-
 def _numbers(values: Numbers) -> Numbers:
-    """Return int64 if no sum of the values can overflow, else float64."""
+    """Return int64 if the values are whole and no sum of them can overflow, else float64."""
     if values.dtype == np.int64 and len(values):
         largest = max(int(values.max()), -int(values.min()))
         return values if largest * len(values) < 1 << 63 else values.astype(np.float64)
-    return values
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    values = values.astype(np.float64, copy=False)
+    return values.astype(np.int64) if are_whole(values) else values
 
 
 def _stretches(attempts: pl.DataFrame, zone: ZoneInfo) -> pl.Series:

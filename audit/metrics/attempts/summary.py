@@ -20,7 +20,7 @@ from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.parts import SummaryRow, coded, row
+from audit.metrics.attempts.parts import SUMMARY_SCHEMA, SummaryRow, coded, row
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import gave_up_total, in_period, occupied, unplannable
 from audit.metrics.attempts.resource_equality import conservation
@@ -31,20 +31,6 @@ from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
 from audit.words import AMOUNTS
-
-SUMMARY_SCHEMA = pl.Schema(
-    {
-        "metric": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "value": pl.Float64,
-        "lower": pl.Float64,
-        "upper": pl.Float64,
-        "unit": pl.String,
-        "attempts": pl.Int64,
-    }
-)
-"""Columns of ``summary_result`` that are computed here."""
 
 KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
 
@@ -111,8 +97,8 @@ def summarise(
     if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
-    rows += _of_parts(held, zone, seed, options)
-    rows.append(known.conserved if known else conservation_of(described, now, options))
+    made = [_frame(rows), _of_parts(held, zone, seed, options)]
+    rows = [known.conserved if known else conservation_of(described, now, options)]
     rows += of_similar(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:
         rows += [
@@ -137,12 +123,16 @@ def summarise(
             ).iter_rows()
             if deficit is not None
         ]
-    return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+    return pl.concat([*made, _frame(rows)])
+
+
+def _frame(rows: list[SummaryRow]) -> pl.DataFrame:
+    return pl.DataFrame(rows, SUMMARY_SCHEMA, orient="row")
 
 
 def _of_parts(
     held: pl.DataFrame, zone: ZoneInfo, seed: int, options: SummaryOptions
-) -> list[SummaryRow]:
+) -> pl.DataFrame:
     """Return the figures of ended attempts, in all and by dimension."""
     used = held.select(cs.by_name(*figures.read(), require_all=False))
     of_ended = coded(used, zone, pl.col("standing") == Standing.ENDED)

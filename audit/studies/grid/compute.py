@@ -10,6 +10,7 @@ Source: SPEC §8; [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Shar
 Schedulers, §§4–5.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -21,7 +22,7 @@ import polars as pl
 
 from audit.array_types import Floats, Ints
 from audit.metrics.attempts import population
-from audit.metrics.attempts.parts import EVERY, Evaluated, Ratio, coded, cut, number_users
+from audit.metrics.attempts.parts import EVERY, Cut, Evaluated, Ratio, coded, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.claims import Estimate, of_resamples
 from audit.metrics.draws import Draws
@@ -190,11 +191,13 @@ def figures(grid: Grid) -> pl.DataFrame:
     for point, values in grid.values.items():
         attempts = of_all.attempts.with_columns(pl.Series(name, of) for name, of in values.items())
         counted = Evaluated(of_all._replace(attempts=attempts), terms, EVERY)
+        cuts = [Cut(counted, dimension, terms) for dimension in ("all", "width_class")]
+        for term, cut in itertools.product(terms, cuts):
+            cut.add(term)
         rows += [
             (grid.part.pool.name, point.name, *row)
-            for dimension in ("all", "width_class")
-            for part in cut(counted, dimension)
-            for row in part.ratios(ratios, grid.resamples)
+            for cut in cuts
+            for row in cut.rows(cut.ratios(ratios, grid.resamples)).iter_rows()
         ]
     return studied(rows)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.miss import EVERY_FST
-from audit.metrics.attempts.parts import EVERY, Evaluated, Ratio, coded, cut
+from audit.metrics.attempts.parts import EVERY, Cut, Evaluated, Ratio, coded
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -269,9 +269,11 @@ def test_sums_of_whole_numbers_beyond_64_bits() -> None:
     held = complete(frame([ended(0, 0, 1, 1), ended(0, 0, 1, 1, "bob")]))
     huge = (1 << 62) + (1 << 40)
     terms = {"huge": pl.lit(huge, pl.Int64), "one": pl.lit(1, pl.Int64)}
-    (part,) = cut(Evaluated(coded(held, UTC), terms, EVERY), "all")
-    (row,) = part.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
-    assert (row.value, row.lower, row.upper) == (huge, huge, huge)
+    whole = Cut(Evaluated(coded(held, UTC), terms, EVERY), "all", terms)
+    whole.add("huge")
+    whole.add("one")
+    (mean,) = whole.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
+    assert [*mean.value, *mean.lower, *mean.upper] == [huge, huge, huge]
 
 
 def test_figures_beside_the_account_by_hand() -> None:

@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts import passed_over
+from audit.metrics.attempts.parts import SUMMARY_SCHEMA
 from audit.metrics.attempts.performance import array_spans, overtakes
 from audit.metrics.attempts.population import around, describe, in_period
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.attempts.summary import (
     KINDS,
-    SUMMARY_SCHEMA,
     EarlierResults,
     SummaryOptions,
     conservation_of,
