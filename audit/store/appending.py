@@ -39,9 +39,8 @@ class Appending:
 
     def finish(self) -> None:
         """Insert the remaining rows."""
-        with database.one_thread(self._con):  # with more, whole row groups are written at once
-            for table, rows in self._waiting.items():
-                database.insert(self._con, table, rows)
+        for table, rows in self._waiting.items():
+            database.insert(self._con, table, rows)
         self._waiting.clear()
 
 

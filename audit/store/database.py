@@ -34,9 +34,6 @@ _FULL: Final = re.compile(r'file "([^"]+)"[^"]*: (?:No space left on device|Disk
 _SPARE_BYTES: Final = 64_000_000
 """Free space that a write-ahead log and a checkpoint of a small store need."""
 
-_THREADS: Final = 2
-"""Maximum number of threads on a store: each needs about 100 MB of its memory limit."""
-
 _CACHE_KEPT: Final = "64MB"
 
 _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -85,12 +82,11 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
         LockedError: another process has the file open.
         StoreError: the file is not a database, or cannot be written.
     """
-    threads = min(_THREADS, len(os.sched_getaffinity(0)))
     con = duckdb.connect(
         config={
             **_OFFLINE,
             "memory_limit": memory_limit,
-            "threads": threads,
+            "threads": 1,  # others would mostly wait for work, at a cost
             "allocator_background_threads": True,
         }
     )
@@ -338,21 +334,6 @@ def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = (
     where = "cluster = ?" + (" AND period NOT IN (SELECT unnest(?))" if keep else "")
     values = [cluster, list(keep)] if keep else [cluster]
     execute(con, f"DELETE FROM {quote_name(table)} WHERE {where}", values)  # noqa: S608
-
-
-@contextmanager
-def one_thread(con: Connection) -> Iterator[None]:
-    """Let statements have one thread while the block runs.
-
-    A frame is inserted as one batch. Of less than a row group, a second thread only costs time.
-    """
-    ((threads,),) = rows(con, "SELECT current_setting('threads')")
-    execute(con, "SET threads = 1")
-    try:
-        yield
-    finally:
-        with suppress(StoreError):  # after a fatal error
-            execute(con, f"SET threads = {threads}")
 
 
 @contextmanager

@@ -35,18 +35,6 @@ def test_a_failed_transaction_leaves_nothing(store: Connection) -> None:
     assert database.fetch(store, "SELECT * FROM t").is_empty()
 
 
-def test_a_block_with_one_thread_leaves_as_many_as_before(store: Connection) -> None:
-    def threads() -> object:
-        return database.rows(store, "SELECT current_setting('threads')")[0][0]
-
-    database.execute(store, "SET threads = 3")
-    with pytest.raises(KeyError), database.one_thread(store), database.transaction(store):
-        raise KeyError(threads())
-    with database.one_thread(store):
-        assert threads() == 1
-    assert threads() == 3
-
-
 def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
     name, text = 'odd "name"', "it's; DROP TABLE t --"
     database.execute(store, f"CREATE TABLE {database.quote_name(name)} (a VARCHAR)")
