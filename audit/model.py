@@ -242,7 +242,7 @@ class Absence(NamedTuple):
     node: str
     begin: int  # epoch s
     end: int | None  # None: it is not known to have ended
-    why: str  # drained, down or reserved
+    why: str  # drained, down or reserved; unseen: no job has run there yet, or none will any more
     reservation: str | None = None
     before: int | None = None
     """If set, ``begin`` is that of the node's record, and any start on the node before this instant
@@ -283,7 +283,9 @@ class Pool(NamedTuple):
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
     absences: tuple[Absence, ...] = ()
-    """Those of its nodes that are declared."""
+    """Those of its nodes that are declared, or that what ran shows."""
+    unseen: tuple[CapacityStep, ...] = ()
+    """Steps by nodes that were not there all the time; each node decides what fits on it."""
     placement: Placement = Placement.packed
     preemption: tuple[PreemptionRule, ...] = ()
     states_backfill: bool = False
@@ -294,11 +296,16 @@ class Pool(NamedTuple):
         """Whether its nodes decide which attempts fit; steps of the capacity name no nodes."""
         return bool(self.nodes) and not self.steps
 
+    @property
+    def changes(self) -> tuple[CapacityStep, ...]:
+        """The steps of its sums."""
+        return self.steps or self.unseen
+
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""
         changes = (
             amount
-            for step in reversed(self.steps)
+            for step in reversed(self.changes)
             if step.since <= instant
             for resource, amount in step.amounts
             if resource == self.resource
@@ -308,7 +315,7 @@ class Pool(NamedTuple):
     @property
     def largest(self) -> int:
         """The largest capacity that the pool ever had."""
-        return max([self.capacity, *(self.capacity_at(step.since) for step in self.steps)])
+        return max([self.capacity, *(self.capacity_at(step.since) for step in self.changes)])
 
 
 class Announcement(NamedTuple):

@@ -1,15 +1,16 @@
 """The pools, resources and nodes of a cluster, as declared or as what ran shows (SPEC §12)."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from audit import config
+from audit.cluster.presence import outside, unseen
 from audit.metrics.attempts.contention import gpu_types, peak_in_use, requested, with_gpu_types
 from audit.metrics.nodes import PLACE, members, shares
-from audit.model import Absence, CapacityStep, Node, Resource
+from audit.model import Absence, Node, Resource
 from audit.words import OF_TYPE, first_of, kind_of, plural
 
 ASKED_SHARE: Final = 0.01
@@ -122,7 +123,8 @@ class PoolHardware(NamedTuple):
     nodes: tuple[Node, ...]
     """None if the nodes of more than a hundredth of the node-seconds are not known."""
     absences: tuple[Absence, ...] = ()
-    """Those of nodes that only what ran shows, before the first and after the last job on them."""
+    """Those of nodes that only what ran shows, before the first and after the last job on them:
+    with declared nodes, of each other one; without, of those that were not there (``UNSEEN``)."""
     cautions: tuple[str, ...] = ()  # contradictions between what is declared and what ran
 
 
@@ -163,7 +165,8 @@ def hardware(
     sums = Counter[str]()
     for node in nodes:
         sums.update(dict(node.amounts))
-    return PoolHardware(found, {name: max(peak, sums[name]) for name, peak in peaks.items()}, nodes)
+    amounts = {name: max(peak, sums[name]) for name, peak in peaks.items()}
+    return PoolHardware(found, amounts, nodes, tuple(unseen(spans) if nodes else ()))
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
@@ -222,7 +225,7 @@ def _declared(
     filled = [_filled(node, used.get(node.name), order, listed) for node in shapes]
     amounts = {name: sum(dict(node.amounts)[name] for node in filled) for name in order}
     nodes = (*filled, *strays) if used else ()
-    return PoolHardware(counted, amounts, nodes, tuple(_outside(strays, spans)), tuple(cautions))
+    return PoolHardware(counted, amounts, nodes, tuple(outside(strays, spans)), tuple(cautions))
 
 
 def _filled(node: Node, used: Node | None, order: Sequence[str], listed: Collection[str]) -> Node:
@@ -237,22 +240,6 @@ def _filled(node: Node, used: Node | None, order: Sequence[str], listed: Collect
     missing = ((name, most.get(name, 0)) for name in order if name not in had)
     others = [name for name in used.partitions if name not in listed] if node.partitions else []
     return node._replace(amounts=(*node.amounts, *missing), partitions=(*node.partitions, *others))
-
-
-def _outside(strays: Sequence[Node], spans: pl.DataFrame) -> Iterator[Absence]:
-    """Yield the times before the first and after the last job on each node."""
-    names = [node.name for node in strays]
-    ran = spans.join(members(spans["node_list"]), on="node_list").filter(
-        pl.col("node").is_in(names)
-    )
-    for node, first, last in (
-        ran.group_by("node")
-        .agg(first=pl.col("start_time").min(), last=pl.col("end").max())
-        .sort("node")
-        .iter_rows()
-    ):
-        yield Absence(node, 0, first, "down")
-        yield Absence(node, last, None, "down")
 
 
 def tables(pool: config.PoolConfig) -> tuple[Node, ...]:
@@ -290,63 +277,6 @@ def in_partitions(
         for node in shapes
         if (named & set(node.partitions) if node.partitions else ran is None or node.name in ran)
     )
-
-
-def after_starts(found: Sequence[Absence], attempts: pl.DataFrame) -> list[Absence]:
-    """Return absences, those that nodes' own records date after the last start on the node.
-
-    No job starts on a node after the command, so such a record is about an earlier time.
-
-    Args:
-        attempts: with node_list and start_time (epoch s).
-    """
-    doubted = {one.node for one in found if one.before is not None}
-    if not doubted:
-        return list(found)
-    started = attempts.select("node_list", "start_time").drop_nulls()
-    on_nodes = members(started["node_list"]).filter(pl.col("node").is_in(doubted))
-    starts: dict[str, list[int]] = {}
-    for node, start in on_nodes.join(started, on="node_list").select("node", "start_time").rows():
-        starts.setdefault(node, []).append(start)
-    return [
-        one._replace(begin=max([one.begin, *(t + 1 for t in starts[one.node] if t < one.before)]))
-        if one.before is not None and one.node in starts
-        else one
-        for one in found
-    ]
-
-
-def steps_of(
-    amounts: Sequence[tuple[str, int]], shapes: Sequence[Node], absences: Iterable[Absence]
-) -> tuple[CapacityStep, ...]:
-    """Return the steps of a pool's amounts while nodes are drained or down; for sums over a pool.
-
-    What runs in a reservation is taken from the capacity elsewhere (``contention.capacity_steps``).
-
-    Args:
-        amounts: those of the pool with all its nodes.
-        shapes: its declared nodes.
-        absences: of any nodes.
-    """
-    of_node = {node.name: dict(node.amounts) for node in shapes}
-    changes: dict[int, Counter[str]] = {}
-    for one in absences:
-        if one.node in of_node and one.why != "reserved":
-            for at, more in ((one.begin, 1), (one.end, -1)):
-                if at is not None:
-                    changes.setdefault(at, Counter())[one.node] += more
-    reasons: Counter[str] = Counter()
-    left, steps = dict(amounts), [CapacityStep(0, tuple(amounts))]
-    for at, changed in sorted(changes.items()):
-        for node, more in changed.items():
-            was, reasons[node] = reasons[node] > 0, reasons[node] + more
-            back = was - (reasons[node] > 0)  # 1: it is back, −1: it is gone, 0: neither
-            for name in left:
-                left[name] += back * of_node[node].get(name, int(name == "nodes"))
-        had = tuple((name, max(amount, 0)) for name, amount in left.items())
-        if had != steps[-1].amounts:
-            steps.append(CapacityStep(at, had))
-    return tuple(steps[1:])
 
 
 _UNREAD: Final = (

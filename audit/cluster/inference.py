@@ -9,11 +9,13 @@ import polars as pl
 
 from audit import arrays
 from audit.cluster.hardware import PoolHardware, hardware, without_lost_ends
+from audit.cluster.presence import UNSEEN, steps_of
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
 from audit.model import INFERRED, Declared, Node, Pool, RecordKind, Resource
 from audit.rule_text import amount as amount_text
+from audit.words import plural
 
 NOTHING = Declared()
 
@@ -118,7 +120,9 @@ def pool(
     facts += nodes_of(name, found, shapes)
     amounts = tuple(sorted([(found.counted.value, amount), *others]))
     made = Pool(name, found.counted, amount, amounts=amounts, nodes=found.nodes)
-    return made._replace(absences=found.absences), facts
+    unseen = [one for one in found.absences if one.why == UNSEEN]
+    steps = steps_of(amounts, found.nodes, unseen)
+    return made._replace(absences=found.absences, unseen=steps), facts
 
 
 def nodes_of(name: str, found: PoolHardware, shapes: Sequence[Node]) -> list[Fact]:
@@ -127,6 +131,11 @@ def nodes_of(name: str, found: PoolHardware, shapes: Sequence[Node]) -> list[Fac
     counts = Counter(node.source for node in (found.nodes or shapes))
     shown = {INFERRED: ON_NODES}
     facts = [Fact(what, f"{count:,}", shown.get(of, of)) for of, count in sorted(counts.items())]
+    unseen = [one.end is None for one in found.absences if one.why == UNSEEN]
+    if unseen:
+        late, gone = plural(unseen.count(False), "node"), unseen.count(True)
+        value = f"{late} not from the begin of the log on, {gone} not until its end"
+        facts.append(Fact(what, value, "their first and last jobs"))
     return [*facts, *(Fact(what, "contradicted", "the log", why) for why in found.cautions)]
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import hardware, inference, separate
+from audit.cluster import hardware, inference, presence, separate
 from audit.cluster.hardware import CONFIGURED
 from audit.cluster.inference import NOTHING, Fact, RuleFact
 from audit.cluster.log_begin import LogBegin
@@ -18,17 +18,7 @@ from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import population
 from audit.metrics.waits.plan import Passes
-from audit.model import (
-    Absence,
-    Announcement,
-    CapacityStep,
-    Declared,
-    Node,
-    Period,
-    Policy,
-    Pool,
-    Resource,
-)
+from audit.model import Announcement, CapacityStep, Declared, Node, Period, Policy, Pool, Resource
 from audit.policies import Backfill, Order
 from audit.rule_text import amount as amount_text
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
@@ -200,9 +190,9 @@ def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node], attempts: pl
     Where sums decide, they are steps of its capacity, unless it has steps of its own.
     """
     names = {node.name for node in pool.nodes or shapes}
-    found = hardware.after_starts([one for one in declared.absences if one.node in names], attempts)
+    found = presence.after_starts([one for one in declared.absences if one.node in names], attempts)
     if not pool.nodes and not pool.steps:
-        pool = pool._replace(steps=hardware.steps_of(pool.amounts, shapes, found))
+        pool = pool._replace(steps=presence.steps_of(pool.amounts, shapes, found))
     return pool._replace(absences=(*pool.absences, *found))
 
 
@@ -316,7 +306,7 @@ def _pool(
     """
     resource, name = chosen.resource, chosen.name
     amounts = chosen.capacity.model_dump(exclude_none=True)
-    nodes, absences = tuple[Node, ...](), tuple[Absence, ...]()
+    known: Pool | None = None  # has the nodes, if they decide
     if declared.nodes:
         inferred, facts = inference.pool(attempts, headers, resource, None, now, name, declared)
         facts += _against(name, amounts, dict(inferred.amounts))
@@ -325,19 +315,18 @@ def _pool(
             why = "its capacity has steps, so sums decide what fits, and not its nodes"
             facts.append(Fact(f"nodes of pool {name!r}", "not used", CONFIGURED, why))
         else:
-            nodes, absences = inferred.nodes, inferred.absences
+            known = inferred
     elif resource in amounts:
         value = amount_text(amounts[resource], resource)
         facts = [Fact(f"capacity of pool {name!r}", value, CONFIGURED)]
     elif not amounts and hardware.counted(attempts) == resource:
-        inferred, facts = inference.pool(attempts, headers, None, None, now, name)
-        amounts, nodes = dict(inferred.amounts), inferred.nodes
+        known, facts = inference.pool(attempts, headers, None, None, now, name)
+        amounts = dict(known.amounts)
     else:
         amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
         facts = [fact]
-    if chosen.by_nodes is False:
-        nodes, absences = (), ()
-    elif chosen.by_nodes and not nodes:
+    nodes = () if known is None or chosen.by_nodes is False else known.nodes
+    if chosen.by_nodes and not nodes:
         others = sorted(amounts.keys() - {resource, "nodes"})
         nodes = _inferred_nodes(attempts, [resource, *others], name)
     if nodes and chosen.steps:
@@ -356,7 +345,8 @@ def _pool(
         windows=chosen.windows,
         zone=str(zone),
         nodes=nodes,
-        absences=absences,
+        absences=known.absences if known is not None and nodes else (),
+        unseen=known.unseen if known is not None and nodes else (),
         placement=chosen.placement,
         preemption=chosen.preemption,
         states_backfill=chosen.backfill is not None,

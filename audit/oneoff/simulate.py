@@ -256,7 +256,7 @@ def _figures(
     standings = closed["standing"]
     first = schedule["arrival_time"].min()
     begin = min(first, now) if isinstance(first, int) else now
-    edges = sorted({begin, now, *(s.since for s in pool.steps if begin < s.since < now)})
+    edges = sorted({begin, now, *(s.since for s in pool.changes if begin < s.since < now)})
     capacities = [pool.capacity_at(edge) for edge in edges[:-1]]
     activity = performance.activity(schedule, capacities or pool.capacity, edges, now)
     return ScheduleFigures(

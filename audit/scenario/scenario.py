@@ -418,8 +418,9 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
         capacity=size(pool.resource.value, pool.capacity),
         amounts=sized(pool.amounts),
         steps=tuple(step._replace(amounts=sized(step.amounts)) for step in pool.steps),
+        unseen=tuple(step._replace(amounts=sized(step.amounts)) for step in pool.unseen),
     )
-    least = min((amount for step in after.steps for _, amount in step.amounts), default=0)
+    least = min((amount for step in after.changes for _, amount in step.amounts), default=0)
     if after.capacity < 1 or least < 0:
         raise UsageError(f"{flag}: pool {pool.name!r} would have no capacity left")
     return after

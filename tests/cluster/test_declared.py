@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.cluster import declared, hardware
+from audit.cluster import declared, presence
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ClusterSettings, configured, one_off
@@ -65,9 +65,9 @@ def test_a_record_is_older_than_the_drain_if_jobs_start_after_it(tmp_path: Path)
             "start_time": [AT + 600, AT - 60, AT + 900, AT + 2_000, None],
         }
     )
-    (old, drain) = hardware.after_starts(said(tmp_path).absences, rows)
+    (old, drain) = presence.after_starts(said(tmp_path).absences, rows)
     assert (old.begin, drain.begin) == (AT - 10_800, AT + 601)
-    (_, drain) = hardware.after_starts(said(tmp_path).absences, rows[1:3])
+    (_, drain) = presence.after_starts(said(tmp_path).absences, rows[1:3])
     assert drain.begin == AT
 
 

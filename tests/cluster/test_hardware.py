@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
+from audit.cluster import inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
 from audit.cluster.inference import capacity
 from audit.config import Config
+from audit.metrics.attempts import population
 from audit.metrics.attempts.account import account as booked_waits
 from audit.model import Resource
 from audit.oneoff.audit import AuditOptions, audit
@@ -237,6 +239,53 @@ def test_nodes_win_over_the_peak_in_use() -> None:
     # never both nodes at once, so at most 4 of 8 CPUs are in use
     rows = [ended(k, k, k + 9, 4, nodes=1, node_list=f"n{k % 2}") for k in range(0, 90, 9)]
     assert hardware(frame(rows)).amounts == {"cpus": 8}
+
+
+def daily(node: str, first: int, last: int) -> list[dict[str, Any]]:
+    """A job a day on a node, of half a day and four CPUs."""
+    begins = (day * DAY for day in range(first, last))
+    return [ended(begin, begin, begin + DAY // 2, 4, nodes=1, node_list=node) for begin in begins]
+
+
+def test_nodes_that_came_late_or_went_early_were_not_there_all_the_time() -> None:
+    """The machine grows on day 60, and a node is replaced on day 90 of 120."""
+    rare = [*daily("rare", 40, 41), *daily("rare", 60, 85), *daily("rare", 119, 120)]
+    rows = [
+        *(daily("a", 0, 120) + daily("old", 0, 90) + daily("new", 90, 120)),
+        *(daily("late", 60, 120) + daily("few", 60, 70) + daily("soon", 20, 120) + rare),
+    ]
+    attempts = frame(rows)
+    found = hardware(attempts)
+    assert [(one.node, one.begin, one.end, one.why) for one in found.absences] == [
+        ("late", 0, 60 * DAY, "unseen"),
+        ("new", 0, 90 * DAY, "unseen"),
+        ("old", 89 * DAY + DAY // 2, None, "unseen"),
+    ]
+    made, facts = inference.pool(attempts, [], None, None, 120 * DAY)
+    amounts = {day: made.capacity_at(day * DAY) for day in (0, 59, 60, 89, 90, 119)}
+    assert amounts == {0: 20, 59: 20, 60: 24, 89: 24, 90: 24, 119: 24}
+    assert made.by_nodes
+    assert any(one.value.startswith("2 nodes not from the begin of the log on, 1") for one in facts)
+
+
+def test_before_a_machine_grows_jobs_wait_for_a_full_machine() -> None:
+    """Two jobs in turn on the only node, twice a day; the second node comes on day 60."""
+    rows = []
+    for day in range(120):
+        begin, length = day * DAY, DAY // 3
+        for number, node in enumerate(("a", "a" if day < 60 else "b")):
+            wait = length if node == "a" and number else 0
+            start, owner = begin + wait, f"u{number}"
+            rows.append(ended(begin, start, start + length, 4, owner, nodes=1, node_list=node))
+    attempts = frame(rows)
+    pool, _ = inference.pool(attempts, [], None, None, 120 * DAY)
+    described = population.describe(attempts, [pool])
+    booked = booked_waits(described, pool, 120 * DAY).attempts
+    sums = booked.select(pl.col(COLUMNS).sum()).row(0, named=True)
+    assert (
+        sums["cause_earlier_s"] + sums["cause_later_s"] == 59 * DAY // 3
+    )  # the first day is before the log begins
+    assert sums["cause_unexplained_s"] == 0
 
 
 def test_a_job_whose_end_was_lost_adds_nothing_to_its_node_or_the_peak() -> None:

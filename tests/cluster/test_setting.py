@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.cluster import fitted
-from audit.cluster.hardware import steps_of
 from audit.cluster.inference import Fact
+from audit.cluster.presence import steps_of
 from audit.cluster.setting import ClusterSettings, configured, covered, one_off
 from audit.errors import UsageError
 from audit.model import Absence, Declared, Node, Period

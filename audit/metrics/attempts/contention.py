@@ -112,7 +112,7 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
     resources = counted_resources(pool)
     had = {name: _amount(pool, name) for name in resources}
     steps: list[tuple[int, list[int], bool]] = []
-    for step in pool.steps:
+    for step in pool.changes:
         changed = {name: amount for name, amount in step.amounts if name in had}
         steps.append(
             (step.since, [changed.get(x, had[x]) - had[x] for x in resources], step.planned)

@@ -235,7 +235,7 @@ def _activity(
         rows = [row(name, "all", None, None, None) for name in _OF_USE]
         return [*rows, row("covered_time", "all", None, float(span[1] - span[0]), None)]
     edges = day_edges(*span, zone)
-    steps = [s.since for s in pool.steps if span[0] < s.since < span[1]]
+    steps = [s.since for s in pool.changes if span[0] < s.since < span[1]]
     edges = sorted({*edges, *steps})
     had = [pool.capacity_at(begin) for begin in edges[:-1]]
     did = performance.activity(described, had or pool.capacity, edges, now)

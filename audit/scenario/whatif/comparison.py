@@ -297,7 +297,7 @@ def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int], other: pl.Dat
         other: the schedule to compare it with; NUWT is that of attempts that ended in both.
     """
     first, last = span
-    edges = sorted({first, last, *(s.since for s in pool.steps if first < s.since < last)})
+    edges = sorted({first, last, *(s.since for s in pool.changes if first < s.since < last)})
     end = played.select(pl.max_horizontal("end_time", "start_time").max()).item()
     activity = None
     if len(edges) > 1:
