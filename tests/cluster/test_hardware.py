@@ -282,9 +282,8 @@ def test_before_a_machine_grows_jobs_wait_for_a_full_machine() -> None:
     described = population.describe(attempts, [pool])
     booked = booked_waits(described, pool, 120 * DAY).attempts
     sums = booked.select(pl.col(COLUMNS).sum()).row(0, named=True)
-    assert (
-        sums["cause_earlier_s"] + sums["cause_later_s"] == 59 * DAY // 3
-    )  # the first day is before the log begins
+    # the first day is before the log begins
+    assert sums["cause_earlier_s"] + sums["cause_later_s"] == 59 * DAY // 3
     assert sums["cause_unexplained_s"] == 0
 
 
