@@ -62,16 +62,17 @@ def test_a_one_off_report_is_recreated_and_edits_are_found(
 @pytest.mark.thorough
 def test_later_logs_change_only_the_reports_of_their_periods(tmp_path: Path) -> None:
     settings = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0))
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number))
     run(Site(settings, tmp_path), NOW)
     reports = tmp_path / "fairaudit-reports" / "c"
     january = reports / "2026-01" / "report.html"
     before = january.read_bytes()
 
-    write(tmp_path / "logs" / "2.swf", month(1) + "not a record\n")
+    write(tmp_path / "logs" / "2.swf", month(2) + "not a record\n")
     run(Site(settings, tmp_path), NOW)
     assert january.read_bytes() == before
-    for report in (january, reports / "2026-02" / "report.html"):
+    for report in (january, reports / "2026-03" / "report.html"):
         verdict = verify(report, None, settings, tmp_path)
         assert verdict.same, verdict.text
 
