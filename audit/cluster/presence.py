@@ -19,18 +19,18 @@ UNSEEN_JOBS: Final = 20
 
 def outside(strays: Sequence[Node], spans: pl.DataFrame) -> Iterator[Absence]:
     """Yield the times before the first and after the last job on each node."""
-    names = [node.name for node in strays]
-    ran = spans.join(members(spans["node_list"]), on="node_list").filter(
-        pl.col("node").is_in(names)
-    )
-    for node, first, last in (
-        ran.group_by("node")
-        .agg(first=pl.col("start_time").min(), last=pl.col("end").max())
-        .sort("node")
-        .iter_rows()
-    ):
+    ran = _first_and_last(spans, members(spans["node_list"]))
+    for node, first, last in ran.filter(pl.col("node").is_in([one.name for one in strays])).rows():
         yield Absence(node, 0, first, "down")
         yield Absence(node, last, None, "down")
+
+
+def _first_and_last(spans: pl.DataFrame, on_lists: pl.DataFrame) -> pl.DataFrame:
+    """Return when the first job began and the last one ended on each node: node, first, last."""
+    first, last = pl.col("start_time").min(), pl.col("end").max()
+    of_lists = spans.group_by("node_list").agg(first=first, last=last)
+    by_node = of_lists.join(on_lists, on="node_list").group_by("node")
+    return by_node.agg(pl.col("first").min(), pl.col("last").max()).sort("node")
 
 
 def unseen(spans: pl.DataFrame) -> Iterator[Absence]:
@@ -40,14 +40,9 @@ def unseen(spans: pl.DataFrame) -> Iterator[Absence]:
     job between its jobs, of which it has ``UNSEEN_JOBS``.
     """
     on_lists = members(spans["node_list"])
-    ran = spans.group_by("node_list").agg(
-        first=pl.col("start_time").min(), last=pl.col("end").max()
-    )
-    by_node = ran.join(on_lists, on="node_list").group_by("node")
-    of_node = by_node.agg(pl.col("first").min(), pl.col("last").max())
     before = pl.col("first") - spans["start_time"].min()
     after = pl.lit(spans["end"].max()) - pl.col("last")
-    some = of_node.with_columns(before=before, after=after)
+    some = _first_and_last(spans, on_lists).with_columns(before=before, after=after)
     some = some.filter(pl.max_horizontal("before", "after") >= UNSEEN_S)
     placed = on_lists.filter(pl.col("node").is_in(some["node"].implode()))
     jobs = spans.select("node_list", "start_time", "end").join(placed, on="node_list")
