@@ -44,8 +44,7 @@ def command_names() -> list[str]:
         text=True,
         env={**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"},
     ).stdout
-    listed = said.partition("Commands")[2]
-    return re.findall(r"^[\s│|]{1,3}([a-z][a-z-]+)\s{2,}", listed, re.MULTILINE)
+    return re.findall(r"^  ([a-z][a-z-]+)  ", said, re.MULTILINE)
 
 
 def started(
