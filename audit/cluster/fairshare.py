@@ -285,11 +285,14 @@ def text(path: Path) -> str:
 
 
 def associations(
-    content: str, cluster: str | None
+    content: str, cluster: str | None, *, shares: bool = True
 ) -> tuple[Sequence[Association], Sequence[Fault]]:
-    """Return a cluster's associations as sacctmgr prints them, and faults of the share tree."""
-    rows, faults = sacctmgr.associations(content, cluster)
-    if not faults:
+    """Return a cluster's associations as sacctmgr prints them, and faults of the share tree.
+
+    Without ``shares``, only their limits are needed.
+    """
+    rows, faults = sacctmgr.associations(content, cluster, shares=shares)
+    if shares and not faults:
         try:
             share_tree(rows)
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -87,8 +88,12 @@ def texts(files: SlurmFiles) -> dict[str, str]:
     return found
 
 
-def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> SlurmContent:
+def read(
+    files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None, *, shares: bool = True
+) -> SlurmContent:
     """Return the content of the files, whose ``texts`` are given; they may name the cluster.
+
+    Without ``shares``, only limits are needed of associations.
 
     Raises UsageError, with the faults of all files, if a file is not what its flag expects.
     """
@@ -111,7 +116,8 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> S
     conf = content("slurm_conf", fairshare.slurm_settings)
     for named in (listing, conf):
         cluster = cluster or (named.cluster if named else None)
-    rows = content("associations", lambda text: fairshare.associations(text, cluster))
+    listed = partial(fairshare.associations, cluster=cluster, shares=shares)
+    rows = content("associations", listed)
     qos = content("qos", sacctmgr.qualities)
     if faults:
         raise UsageError("\n".join(faults))
@@ -177,7 +183,7 @@ def with_files(
     if declared.limits:
         first, *_ = (FLAGS[key] for key in files.given)
         raise UsageError(f"--qmgr and {first}: give the limits of one scheduler, PBS or Slurm")
-    content = read(files, texts(files), cluster)
+    content = read(files, texts(files), cluster, shares=False)
     found, conf = limits(content), content.conf
     if declared.nodes and conf is not None and conf.select_parameters:
         declared = declared._replace(counts_memory=conf.counts_memory)

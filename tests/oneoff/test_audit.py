@@ -373,6 +373,8 @@ def test_limits_of_slurms_files_are_in_force_if_they_are_enforced(tmp_path: Path
 
     name = "limit of 1 running job of user u1 of account a"
     assert found(files, "out") == [(name, "slurm", 100, 100)]
+    plain = write(tmp_path / "plain.psv", "Account|User|Share|MaxJobs\na||1|\na|u1|1|1\n")
+    assert found(replace(files, associations=plain), "plain") == [(name, "slurm", 100, 100)]
     free = write(tmp_path / "free.conf", "AccountingStorageEnforce=associations\n")
     assert found(replace(files, slurm_conf=free), "free") == []
     both = LogRequest(

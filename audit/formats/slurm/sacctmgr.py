@@ -7,7 +7,8 @@
 
 ``show assoc`` may have any columns in any order, with any delimiter. Required are Account, User,
 Share and the parents of accounts: ParentName, or ParentID and ID, or LFT and RGT, or Lineage, or
-the indentation of ``tree``. (The default columns lack them.) A share of ``parent`` is NaN here.
+the indentation of ``tree``. The default columns lack them; they suffice for limits where none is
+of an account as a whole. A share of ``parent`` is NaN here.
 Limits are read from their columns (``LIMITS``), priorities from ``Priority``. Faults are reported
 with their lines. Sources: sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
@@ -101,9 +102,14 @@ class SacctmgrTable(NamedTuple):
     faults: list[Fault]
 
 
-def associations(text: str, cluster: str | None = None) -> Listed[Association]:
-    """Read ``sacctmgr show assoc`` or ``dump``, of ``cluster`` or of the only cluster in it."""
-    rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
+def associations(
+    text: str, cluster: str | None = None, *, shares: bool = True
+) -> Listed[Association]:
+    """Read ``sacctmgr show assoc`` or ``dump``, of ``cluster`` or of the only cluster in it.
+
+    Without ``shares``, parents of accounts may be unknown where no limit depends on them.
+    """
+    rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text, shares)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
     if cluster is not None:
         # an only cluster may have another name elsewhere
@@ -208,7 +214,7 @@ def read_table(text: str, remedy: str) -> SacctmgrTable:
     return SacctmgrTable(names, rows, faults)
 
 
-def _listed(text: str) -> tuple[list[Association], list[Fault]]:
+def _listed(text: str, shares: bool) -> tuple[list[Association], list[Fault]]:
     remedy = f"sacctmgr -P show assoc format={FORMAT}"
     table = read_table(text, remedy)
     faults = table.faults
@@ -218,6 +224,8 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     if missing:
         return [], [Fault(1, f"no column {', '.join(missing)}; let '{remedy}' write it")]
     parent_of = _parents(table)
+    if parent_of is None and not shares and not any(map(_limits_accounts_below, table.rows)):
+        parent_of = _below_root
     if parent_of is None:
         text = f"the columns do not tell the parents of accounts: let '{remedy}' write it"
         return [], [*faults, Fault(1, text)]
@@ -248,6 +256,16 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
             )
             rows.append(association)
     return rows, faults
+
+
+def _limits_accounts_below(numbered: tuple[int, _Cells]) -> bool:
+    _, row = numbered
+    of_account = not row["user"].strip() and row["account"].strip() != ROOT
+    return of_account and not _limits(row).keys().isdisjoint(("grpjobs", "grptres"))
+
+
+def _below_root(line: int, row: _Cells) -> str:
+    return ROOT
 
 
 def _limits(cells: _Cells) -> dict[str, str]:

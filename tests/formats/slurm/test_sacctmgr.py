@@ -80,6 +80,16 @@ def test_the_default_columns_tell_no_parents() -> None:
     assert "ParentName" in fault.text
 
 
+def test_the_default_columns_tell_limits_unless_one_is_of_an_account_as_a_whole() -> None:
+    columns = "Cluster|Account|User|Share|GrpTRES|MaxJobs\n"
+    told = "c|root||1||\nc|a||2||7\nc|a|u|1|cpu=4|\n"
+    rows, faults = associations(columns + told, shares=False)
+    assert not faults
+    assert [dict(row.limits) for row in rows] == [{}, {"maxjobs": "7"}, {"grptres": "cpu=4"}]
+    (fault,) = associations(columns + told + "c|b||1|cpu=9|\n", shares=False).faults
+    assert "ParentName" in fault.text
+
+
 def test_any_order_of_columns_any_delimiter() -> None:
     names = "User,Share,Account,Par Name,Cluster,Junk"
     lines = ["", "4", "a", "root", "c", "x"], ["u", "parent", "a", "", "c", "y"]
