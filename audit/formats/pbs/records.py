@@ -154,7 +154,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
-        *PLACE,
+        *("req_cpus", *PLACE),
         job_id="id",
         account=pl.coalesce("account", pl.col("project").replace(_NO_PROJECT, None)),
         partition="queue",
@@ -305,8 +305,9 @@ def _chosen() -> dict[str, pl.Expr]:
     processes = of("mppwidth") * of("mppdepth").fill_null(1).clip(1)
     elsewhere = (processes > pl.coalesce(here, 0)).fill_null(value=False)
     given = pl.coalesce(*assigned("ncpus"), here)
-    asked = pl.max_horizontal("spec_cpus", of("procs"), of("ncpus"))
-    cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
+    # PBS Professional sums `select`, and what `default_chunk` adds to it, in `ncpus`
+    asked = pl.max_horizontal("select_cpus", "spec_cpus", of("procs"), of("ncpus"))
+    cpus = pl.max_horizontal(pl.coalesce(given, asked), processes)
     cpus = pl.when(cpus <= shaping.LARGEST).then(cpus)
     spread = -(-of("mppwidth") // of("mppnppn").clip(1))
     nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
@@ -320,7 +321,7 @@ def _chosen() -> dict[str, pl.Expr]:
     return {
         "cpus": cpus,
         "nodes": pl.coalesce(nodes, of("nodect"), "select_nodes"),
-        "req_cpus": pl.max_horizontal(pl.coalesce("select_cpus", asked), processes),
+        "req_cpus": pl.when(asked.is_not_null()).then(pl.max_horizontal(asked, processes)),
         "gpus": pl.coalesce(
             *(*gpus, of("ngpus"), of("gpus"), of("gpu")),
             pl.max_horizontal("select_gpus", "spec_gpus"),
