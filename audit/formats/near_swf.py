@@ -21,6 +21,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block, cut
 from audit.formats.shaping import refused, shaped
+from audit.formats.table.proposals import propose
 from audit.formats.table.values import added
 from audit.model import RefusalCode
 
@@ -198,6 +199,8 @@ def differs(head: bytes) -> str | None:
     """Return how a table of numbers that is not read differs from SWF; None for other logs."""
     numbered = enumerate(head.split(b"\n"), start=1)
     lines = [(number, line) for number, line in numbered if _is_record(line)][:_FIRST]
+    if propose(head) is not None:
+        return None  # its columns have names, which a mapping can use
     separators = {**SEPARATORS, ":": "colons"}
     layout = _usual([line for _, line in lines], separators, _are_numbers)
     if layout is None:

@@ -179,3 +179,10 @@ CHECKS = [check for check in contract.CHECKS if check not in WRITTEN]
 @pytest.mark.parametrize("check", CHECKS, ids=contract.name_of)
 def test_contract(check: contract.Check) -> None:
     check(CASE)
+
+
+def test_a_table_with_names_needs_a_mapping_and_not_swf() -> None:
+    names = b"job_id,submit_time,start_time,end_time,a,b,c,d,e,f,g,h\n"
+    rows = b"".join(b"%d,%d,%d,%d,1,1,1,1,1,1,1,1\n" % (k, k, k + 5, k + 9) for k in range(5))
+    assert near_swf.differs(rows) is not None
+    assert near_swf.differs(names + rows) is None
