@@ -216,12 +216,8 @@ FOREIGN: Final = (
     (
         "Grid Engine's reporting file",
         "the file called accounting, beside it, is read",
-        r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):",
-    ),
-    (
-        "an accounting file of Gridware or Open Cluster Scheduler 9, in JSON lines",
-        "with old_accounting=true in its reporting_params it writes columns, which are read",
-        r'^\{"job_number": *\d+, *"task_number": *\d+',
+        r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):"
+        r'|^\{"time": *\d+, *"type": *"(?:new_job|job_log|acct|queue|host)',
     ),
     (
         "what Grid Engine's qacct prints",

@@ -110,7 +110,7 @@ LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 16439100
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
-GRIDWARE = '{"job_number":7,"task_number":0,"start_time":1795234360123456,"owner":"ana"}\n'
+GRIDWARE = '{"time":1795234360123456,"type":"new_job","job_number":7,"owner":"ana"}\n'
 QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
@@ -131,7 +131,7 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ("job-ID  prior   name       user         state submit/start at\n", "qstat", 1),
         ("\n\n-- Schedd: submit.example.org : <10.0.0.1:9618?...\n", "condor_q", 3),
         (REPORTING, "Grid Engine's reporting file", 1),
-        (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
+        (GRIDWARE, "Grid Engine's reporting file", 1),
         (QACCT, "Grid Engine's qacct", 1),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
         (SACCT_YAML, "sacct --yaml", 1),
