@@ -53,7 +53,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "cpus": "cpus ncpus numcpus cpunum numcores numcoresalloc coresused ncores processors "
     "processorsused procs allocatedcpus allocatedprocessors numberofallocatedprocessors "
     "numprocessors cnumat nbresources numhwthreads cores processorsreq coresreq "
-    "requestednumberprocessors requestednumberofprocessors requestednumberofresources",
+    "requestednumberprocessors requestednumberofprocessors requestednumberofresources res",
     "nodes": "nodes nnodes numnodes nodenum nodecount nodect numnodesalloc nodesused nodesalloc "
     "nnuma nodesreq noderequested nodesrequested",
     "gpus": "gpus ngpus numgpus gpunum numgpu numgpusalloc numacc gpusreq gpusrequested",
