@@ -20,7 +20,7 @@ _LINE: Final = re.compile(
 )
 _ENTRY: Final = re.compile(r"\[([ougp]):([^=\]]+)=([^\]]+)\]", re.ASCII)
 _RESOURCES: Final = {
-    **dict.fromkeys(("ncpus", "procs"), "cpus"),
+    **dict.fromkeys(("ncpus", "procs", "procct"), "cpus"),
     "mem": "mem_bytes",
     "ngpus": "gpus",
     "nodect": "nodes",
@@ -90,6 +90,7 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
         per = "user" if key == "max_user_res" else _PLAIN.get(key)
         yield Limit(most=_amount(value), per=per, **of)
         return
+    whose = ""
     for kind, name, amount in _ENTRY.findall(value):
         if kind == "o" and name == _ALL:
             yield Limit(most=_amount(amount), **of)
@@ -99,7 +100,8 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
             yield Limit(most=_amount(amount), user=(name,), **of)
         else:
             whose = "a group" if kind == "g" else "a project"
-            raise ValueError(f"{key} of {whose} is not modelled")
+    if whose:
+        raise ValueError(f"{key} of {whose} is not modelled")
 
 
 def _higher(limit: Limit, others: list[Limit]) -> list[str]:

@@ -34,6 +34,7 @@ set queue batch max_running = 200
 set queue batch max_user_run = 10
 set queue batch max_queuable = 500
 set queue batch resources_max.nodect = 8
+set queue batch resources_max.procct = 64
 set server max_user_run = 20
 """
 WORKQ, BATCH = {"partition": ("workq",)}, {"partition": ("batch",)}
@@ -57,12 +58,19 @@ def test_openpbs() -> None:
     )
 
 
+def test_limits_beside_one_of_a_group_are_read() -> None:
+    found = limits('set server max_run = "[g:chem=20], [u:PBS_GENERIC=30], [o:PBS_ALL=90]"\n')
+    assert found.limits == (Limit(most=30, per="user"), Limit(most=90))
+    assert found.problems == ("line 1: max_run of a group is not modelled",)
+
+
 def test_torque() -> None:
     found = limits(TORQUE)
     assert found.limits == (
         Limit(most=200, partition=("batch",)),
         Limit(most=10, per="user", partition=("batch",)),
         Limit(most=8, resource="nodes", per="job", partition=("batch",)),
+        Limit(most=64, resource="cpus", per="job", partition=("batch",)),
         Limit(most=20, per="user"),
     )
     assert found.problems == ("line 4: max_queuable is not modelled",)
