@@ -207,7 +207,8 @@ FOREIGN: Final = (
         "the scheduler's accounting files are read: server_priv/accounting of PBS, the file "
         "called accounting of Grid Engine",
         r"^Job [iI][dD] +Name +User +Time Use +S|^job-ID +prior +name +user +state "
-        r'|^Job Id: \S+\s+Job_Name = |"pbs_version": *"[^"]*",\s*"pbs_server": *"[^"]*",\s*"Jobs":'
+        r"|^Job Id: ?[^\s|]+[\s|]+Job_Name ?= ?"
+        r'|"pbs_version": *"[^"]*",\s*"pbs_server": *"[^"]*",\s*"Jobs":'
         r"|<JB_job_number>\d",
     ),
     (

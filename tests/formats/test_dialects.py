@@ -137,6 +137,7 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ('{\n  "COMMAND":"bjobs",\n  "RECORDS":[]\n}\n', "bhist or bjobs", 2),
         ("Job Id: 7.srv\n    Job_Name = x\n    ctime = Tue Apr  9 15:01:47 2013\n", "qstat", 1),
         ('{\n"pbs_version":"23",\n"pbs_server":"srv",\n"Jobs":{"7.srv":{}}}\n', "qstat", 2),
+        ("Job Id:7.srv|Job_Name=x|job_state=F\n", "qstat", 1),
         ("<?xml version='1.0'?>\n<job_info>\n<JB_job_number>7</JB_job_number>\n", "qstat", 3),
         ("\nJob: 7.srv\n\n06/04/2007 10:04:37  S    enqueuing into workq\n", "tracejob", 2),
         ("06/04/2007 10:04:37;0008;PBS_Server;Job;7.srv;Job Queued\n", "server or scheduler", 1),
