@@ -163,9 +163,9 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
 
 
 _REMEDY: Final = (
-    "Is it a table with columns of its own? Name them with --map FIELD=COLUMN or --table FILE "
-    "(docs/tables.md). 'fairaudit refused --head LOG' prints its first lines without names, for an "
-    "issue"
+    "Is it a table with columns of its own? Name them with --map FIELD=COLUMN or --table FILE, and "
+    "with --columns if no row names them (docs/tables.md). 'fairaudit refused --head LOG' prints "
+    "its first lines without names, for an issue"
 )
 
 

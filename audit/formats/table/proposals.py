@@ -53,10 +53,11 @@ _NAMES: Final[Mapping[str, str]] = {
     "cpus": "cpus ncpus numcpus cpunum numcores numcoresalloc coresused ncores processors "
     "processorsused procs allocatedcpus allocatedprocessors numberofallocatedprocessors "
     "numprocessors cnumat nbresources numhwthreads cores processorsreq coresreq "
-    "requestednumberprocessors requestednumberofprocessors requestednumberofresources res",
+    "requestednumberprocessors requestednumberofprocessors requestednumberofresources res "
+    "cpurequest",
     "nodes": "nodes nnodes numnodes nodenum nodecount nodect numnodesalloc nodesused nodesalloc "
     "nnuma nodesreq noderequested nodesrequested",
-    "gpus": "gpus ngpus numgpus gpunum numgpu numgpusalloc numacc gpusreq gpusrequested",
+    "gpus": "gpus ngpus numgpus gpunum numgpu numgpusalloc numacc gpusreq gpusrequested gpurequest",
     "req_cpus": "reqcpus numcoresreq coresrequested cpusreq cnumr processorsreq coresreq "
     "requestednumberprocessors requestednumberofprocessors",
     "mem_bytes": "mem memory memalloc memorymib memgb memoryused mempernode memreq memoryreq",
@@ -161,6 +162,9 @@ def _proposed(
 ) -> ProposedTable | None:
     """Return a mapping of the columns of ``rows``; None if they are not of jobs."""
     named = _by_name(rows.columns)
+    calls = (name for name in rows.columns if _plain(name) == "jobname")
+    if "job_id" not in named and (name := next(calls, None)) and rows[name].is_unique().all():
+        named = {"job_id": name, **named}
     times = {*named} & {*TIMES}
     if rows.height < _FEW or len(times) < (1 if "job_id" in named else 2):
         return None

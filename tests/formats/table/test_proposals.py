@@ -200,6 +200,14 @@ def test_a_table_of_jobs_without_ids_says_how_to_number_them(separator: str, sho
     assert f"""awk '{{ print (NR > 1 ? NR - 1 : "job_id") {shown} $0 }}' LOG""" in text
 
 
+@pytest.mark.parametrize(("names", "known"), [("abcd", True), ("aabc", False)])
+def test_names_of_jobs_are_ids_if_they_differ(names: str, known: bool) -> None:
+    lines = (f"{name},u1,{EPOCH},{EPOCH + 9},1" for name in names)
+    text = proposed(rows("job_name,user,start_time,end_time,gpu_request", *lines))
+    assert ('job_id = "job_name"' in text) is known
+    assert ("a table needs job ids" in text) is not known
+
+
 JOBS: Final = [
     {"run": {"jobId": k, "t": [{"a": 1}]}, "user": f"u{k}", "start_time": EPOCH + k, "numNodes": 2}
     for k in range(4)
