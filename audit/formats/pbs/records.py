@@ -313,7 +313,8 @@ def _chosen() -> dict[str, pl.Expr]:
     nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
     nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
     gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus")
-    memory = (*assigned("mem"), "vnodes_mem_bytes", of("mem"), "select_mem_bytes")
+    on_nodes = ("vnodes_mem_bytes", "hosts_mem_bytes")
+    memory = (*assigned("mem"), *on_nodes, of("mem"), "select_mem_bytes")
     part = {
         name: pl.when(~elsewhere & ~no_nodes).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
         for name in PLACE
