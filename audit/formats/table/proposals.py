@@ -62,6 +62,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "requestednumberprocessors requestednumberofprocessors",
     "mem_bytes": "mem memory memalloc memorymib memgb memoryused mempernode memreq memoryreq",
     "priority": "priority prio pri",
+    "node_list": "nodelist hostlist",
 }
 """Names of each field in known tables, in lower case, without other characters."""
 

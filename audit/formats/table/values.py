@@ -28,6 +28,8 @@ _KINDS: Final = {
 _CLOCK: Final = r"^(?:([0-9]+)[-:])??(?:([0-9]+):)?([0-9]+):([0-9]{1,2})(?:\.[0-9]+)?$"
 _NUMBERED: Final = r"(?:^|[^0-9A-Za-z])([0-9]{1,15})$"
 _TASK: Final = r"^([0-9]{1,15})_([0-9]{1,15})$"
+_LISTED: Final = r"""^\[[^\[\]]*['" ][^\[\]]*\]$"""
+"""A list of nodes as Python writes it: ['n1', 'n2'], or [1, 2]."""
 _LONGEST_S: Final = 1 << 33
 _MOST_BYTES: Final = 1 << 62
 _LATE: Final = "elapsed is not end − start, and is not used"
@@ -95,8 +97,12 @@ class _RowReader:
         )
         for name in ("node_list", "required_nodes"):
             if name in frame.columns:
-                good = shaping.by_distinct(frame[name], _hostlists)["good"]
-                frame = frame.with_columns(pl.when(pl.lit(good)).then(name).alias(name))
+                text = frame[name]
+                listed = text.str.contains(_LISTED).fill_null(value=False)
+                text = text.zip_with(~listed, text.str.replace_all(r"""[\[\]'" ]""", ""))
+                good = shaping.by_distinct(text, _hostlists)["good"]
+                frame = frame.with_columns(text.set(~good, None).alias(name))
+                self.given.doubt(self.fields[name].column or "", text.is_not_null() & ~good)
         if "gpu_types" in frame.columns:
             kind, gpus = pl.col("gpu_types").str.to_lowercase(), pl.col("gpus")
             named = pl.when(gpus > 0).then(pl.format("{}:{}", shaping.single_node(kind), gpus))

@@ -154,12 +154,30 @@ def test_a_pattern_takes_a_part() -> None:
     assert one(mapping, n="frontier")["remarks"] == [unreadable("column n")]
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("['n1']", "n1"),
+        ("['n1', 'n2']", "n1,n2"),
+        ('["n1","n2"]', "n1,n2"),
+        ("[1, 2]", "1,2"),
+        ("[1-2]", "[1-2]"),
+        ("n[1-2],m1", "n[1-2],m1"),
+        (None, None),
+    ],
+)
+def test_nodes_may_be_listed_as_python_does(text: str | None, nodes: str | None) -> None:
+    found = one(mapped(node_list="l"), l=text)
+    assert (found["node_list"], found["remarks"]) == (nodes, [])
+
+
 def test_lists_types_and_numbers_of_ids() -> None:
     mapping = mapped(node_list="l", gpus="g", gpu_types="t", nodes={"column": "l", "unit": "items"})
     found = one(mapping, id="app_15_14001", l="n1,n2", g="8", t="A100")
     assert (found["node_list"], found["nodes"], found["gpu_types"]) == ("n1,n2", 2, "a100:8")
     assert found["job_number"] == 14_001
-    assert one(mapping, l="n[1-")["node_list"] is None
+    found = one(mapping, l="n[1-")
+    assert (found["node_list"], found["remarks"]) == (None, [unreadable("column l")])
     assert one(mapping, id="dl5jcn0ivgxv479")["job_number"] is None
     found = one(mapping, id="12_3")
     assert (found["job_number"], found["array_task"]) == (12, 3)
