@@ -38,8 +38,8 @@ _NAMES: Final[Mapping[str, str]] = {
     "qos": "qos priorityclass",
     "state": "state jobstate status jobstatus finalstate exitstate podphase",
     "submit_time": "submittime submit submitted submittedtime submissiontime timesubmit tsubmit "
-    "creationtime jobsubmittime queuedtimestamp subtime ctime qtime adt submitts submitdate "
-    "arrivaltime createdat queuedtime",
+    "creationtime creationtimestamp jobsubmittime queuedtimestamp subtime ctime qtime adt submitts "
+    "submitdate arrivaltime createdat queuedtime",
     "eligible_time": "eligibletime eligible timeeligible etime",
     "start_time": "starttime start started timestart startingtime trun begintime starttimestamp "
     "scheduledtime sdt startts startdate dispatchtime stime leased",
