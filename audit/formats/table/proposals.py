@@ -28,7 +28,7 @@ from audit.formats.table import objects
 
 _NAMES: Final[Mapping[str, str]] = {
     "job_id": "jobid job jid idjob jobnumber localjobid primaryjobid cobaltjobid jobidraw taskid "
-    "recordid id name",
+    "globaljobid clusterid recordid id name",
     "user": "user userid username localuserid uid usr owner jobuser jobowner submituser "
     "usernamegenid hasheduserid userhash iduser",
     "account": "account project projectname projectnamegenid projectid allocation acct bank "
@@ -39,10 +39,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "state": "state jobstate status jobstatus finalstate exitstate podphase",
     "submit_time": "submittime submit submitted submittedtime submissiontime timesubmit tsubmit "
     "creationtime creationtimestamp jobsubmittime queuedtimestamp subtime ctime qtime adt submitts "
-    "submitdate arrivaltime createdat queuedtime",
+    "submitdate qdate arrivaltime createdat queuedtime",
     "eligible_time": "eligibletime eligible timeeligible etime",
     "start_time": "starttime start started timestart startingtime trun begintime starttimestamp "
-    "scheduledtime sdt startts startdate dispatchtime stime leased",
+    "scheduledtime sdt startts startdate jobstartdate dispatchtime stime leased",
     "end_time": "endtime end ended finishtime timeend finished stoptime endtimestamp deletiontime "
     "edt endts enddate tinactive completiontime completiondate",
     "walltime": "walltime timelimit timelimitraw wallclocklimit wallclockreq walltimereq "
@@ -54,7 +54,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "processorsused procs allocatedcpus allocatedprocessors numberofallocatedprocessors "
     "numprocessors cnumat nbresources numhwthreads cores processorsreq coresreq "
     "requestednumberprocessors requestednumberofprocessors requestednumberofresources res "
-    "cpurequest",
+    "cpurequest requestcpus",
     "nodes": "nodes nnodes numnodes nodenum nodecount nodect numnodesalloc nodesused nodesalloc "
     "nnuma nodesreq noderequested nodesrequested",
     "gpus": "gpus ngpus numgpus gpunum numgpu numgpusalloc numacc gpusreq gpusrequested gpurequest",
@@ -146,16 +146,24 @@ def propose(head: bytes) -> ProposedTable | None:
         records, texts = objects.sample(head)
         return _proposed(pl.DataFrame(texts), "", [f"records = {value(records)}"] * bool(records))
     line, _, rest = head.lstrip(b"\n").partition(b"\n")
-    found = delimited.names_row(line)
+    whole = rest[: rest.rfind(b"\n") + 1] or rest + b"\n"
+    found = delimited.names_row(line) or _between_blanks(line, whole)
     if found is None:
         return None
     names, separator = found
     for preset, mapping in tables.items():
         if set(mapping.columns) <= set(names):
             return ProposedTable("", preset)
-    whole = rest[: rest.rfind(b"\n") + 1] or rest + b"\n"
     rows = delimited.rows(Block(whole, 1, 2), names, separator, NULLS).texts
     return _proposed(rows, separator)
+
+
+def _between_blanks(line: bytes, rows: bytes) -> tuple[list[str], str] | None:
+    """Return the names and the separator of a table whose columns are separated by one blank."""
+    names = line.decode("utf-8", "backslashreplace").split(" ")
+    alike = all(row.count(b" ") == len(names) - 1 for row in rows.splitlines())
+    good = alike and len(names) > _FEW and all(map(str.isidentifier, names))
+    return (names, " ") if good and len(set(names)) == len(names) else None
 
 
 def _proposed(
@@ -170,6 +178,8 @@ def _proposed(
     if rows.height < _FEW or len(times) < (1 if "job_id" in named else 2):
         return None
     lines = [*_Proposal(rows, named).lines(), *first]
+    if separator == " ":
+        lines.insert(1, "# One blank separates the columns: pass --separator ' ' too.")
     if "job_id" not in named:
         lines.append("# job_id = ? # no column has the name of one, and a table needs job ids")
         if separator not in ("", UNQUOTED):

@@ -14,6 +14,7 @@ from audit.config.faults import validated
 from audit.config.table import TableMapping, presets
 from audit.errors import DialectError
 from audit.formats import dialects
+from audit.formats.dialects import Reading
 from audit.formats.table import proposals
 from audit.ingest.logs import open_log
 from tests.formats.table.test_samples import SAMPLES, TABLES, Sample
@@ -206,6 +207,17 @@ def test_names_of_jobs_are_ids_if_they_differ(names: str, known: bool) -> None:
     text = proposed(rows("job_name,user,start_time,end_time,gpu_request", *lines))
     assert ('job_id = "job_name"' in text) is known
     assert ("a table needs job ids" in text) is not known
+
+
+def test_columns_may_be_separated_by_blanks() -> None:
+    lines = (f"{k} ana {EPOCH} {EPOCH + 5} 8" for k in range(4))
+    data = rows("ClusterId Owner QDate JobStartDate RequestCpus", *lines)
+    text = proposed(data)
+    assert "# One blank separates the columns: pass --separator ' ' too." in text
+    columns = {name: of.column for name, of in mapping(text).fields.items()}
+    assert (columns["submit_time"], columns["cpus"]) == ("QDate", "RequestCpus")
+    with pytest.raises(DialectError, match=r"pass --separator ' '$"):
+        dialects.table()["table"].header(data, Reading(table=mapping(text)))
 
 
 JOBS: Final = [
