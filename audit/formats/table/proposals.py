@@ -21,10 +21,10 @@ import polars as pl
 from audit.config.table import CLOCK, DURATIONS, FACTORS, MEMORY, NULLS, TIMES, in_toml, presets
 from audit.config.toml import value
 from audit.formats import delimited
-from audit.formats.instants import instants
 from audit.formats.lines import UNQUOTED, Block
 from audit.formats.shaping import clock
 from audit.formats.table import objects
+from audit.formats.table.values import moments
 
 _NAMES: Final[Mapping[str, str]] = {
     "job_id": "jobid job jid idjob jobnumber localjobid primaryjobid cobaltjobid jobidraw taskid "
@@ -74,7 +74,7 @@ _IN_ORDER: Final = (
     *(("eligible_time", "start_time"), ("start_time", "end_time")),
 )
 _HOURS: Final = r"^(?:([0-9]+)[-:])?([0-9]+):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?$"
-_NO_ZONE: Final = r"[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?$"
+_NO_ZONE: Final = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?$"
 _BEYOND: Final = {"us": 3.2e14, "ms": 3.2e11}  # epoch times above it have this unit
 _YEARS_S: Final = 10 * 365 * 86_400
 """Times that count from 1970 lie beyond it, and no job waits or runs so long."""
@@ -233,7 +233,7 @@ class _Proposal:
             unit = next(unit for unit, least in _BEYOND.items() if middle > least)
             self.units[field] = unit
             texts = (numbers * FACTORS[unit]).floor().cast(pl.Int64, strict=False).cast(pl.String)
-        read = instants(texts, "UTC")
+        read = moments(texts, "UTC")
         bad = known & (read.problem.is_not_null() | texts.is_null())
         if int(bad.sum()) > (1 - _NEARLY) * int(known.sum()):
             return None

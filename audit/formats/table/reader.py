@@ -23,7 +23,7 @@ from audit.formats.table.values import LAST, records
 
 MOST_COLUMNS: Final = 4096
 _SHOWN_NAMES: Final = 400  # characters of the names of columns in a message
-_LOCAL_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?$"
+_LOCAL_TIME: Final = r"^[0-9]{4}[-/][0-9/-]{5}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?$"
 _JSON: Final = re.compile(rb"\s*[\[{]")
 
 
