@@ -21,7 +21,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block, cut
 from audit.formats.shaping import refused, shaped
-from audit.formats.table.proposals import propose
+from audit.formats.table.proposals import by_name, propose
 from audit.formats.table.values import added
 from audit.model import RefusalCode
 
@@ -169,8 +169,17 @@ def _cut(line: bytes, separator: str) -> list[bytes]:
 def _layout(head: bytes) -> SwfLayout | None:
     """Return the layout of most of the first records; None for SWF and other logs."""
     found = _usual(_records(head)[:_FIRST], SEPARATORS, _may_be_read)
+    if found is not None and _names_times(head, found):
+        return None
     is_swf = found == SwfLayout(" ", swf.FIELD_COUNT) and not _has_other_comments(head)
     return None if is_swf else found
+
+
+def _names_times(head: bytes, layout: SwfLayout) -> bool:
+    """Return whether the first row names a start or an end, where SWF has the wait and run time."""
+    first = _cut(next(iter(_records(head)), b""), layout.separator)
+    names = [name.decode("utf-8", "backslashreplace") for name in first]
+    return _names_columns(first) and not {"start_time", "end_time"}.isdisjoint(by_name(names))
 
 
 def _has_other_comments(head: bytes) -> bool:

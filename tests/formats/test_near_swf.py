@@ -203,3 +203,10 @@ def test_a_table_with_names_needs_a_mapping_and_not_swf() -> None:
     rows = b"".join(b"%d,%d,%d,%d,1,1,1,1,1,1,1,1\n" % (k, k, k + 5, k + 9) for k in range(5))
     assert near_swf.differs(rows) is not None
     assert near_swf.differs(names + rows) is None
+
+
+def test_a_table_that_names_starts_is_not_nearly_swf() -> None:
+    names = ["job_id", "submit_time", "start_time", "end_time", *(f"c{k}" for k in range(5, 19))]
+    assert not near_swf.recognises(text([names, *rows()], head=""))
+    names[2:4] = "wait_time", "run_time"
+    assert near_swf.recognises(text([names, *rows()], head=""))

@@ -170,7 +170,7 @@ def _proposed(
     rows: pl.DataFrame, separator: str, first: Sequence[str] = ()
 ) -> ProposedTable | None:
     """Return a mapping of the columns of ``rows``; None if they are not of jobs."""
-    named = _by_name(rows.columns)
+    named = by_name(rows.columns)
     calls = (name for name in rows.columns if _plain(name) == "jobname")
     if "job_id" not in named and (name := next(calls, None)) and rows[name].is_unique().all():
         named = {"job_id": name, **named}
@@ -188,7 +188,7 @@ def _proposed(
     return ProposedTable("\n".join(lines) + "\n")
 
 
-def _by_name(names: Sequence[str]) -> dict[str, str]:
+def by_name(names: Sequence[str]) -> dict[str, str]:
     """Return the column of each field whose name is known; the better known name first.
 
     What is in brackets, and the path of a key of JSON, are no part of a name.
@@ -284,6 +284,8 @@ class _Proposal:
             yield f"# {field} = {{ column = {key}, unit = ? }} # in which unit: B, MB, MiB, GiB?"
         elif field == "state":
             yield from self._states(column)
+        elif field == "partition" and self._is_wait(column):
+            yield f'# wait = {{ column = {key}, unit = "s" }} # equals start − submit'
         else:
             yield f"{field} = {key}"
 
@@ -308,6 +310,10 @@ class _Proposal:
         if field != "walltime" and took is not None:
             return f"# {line} # it is not {apart}"
         return line if unit else f"# {line} # in which unit: s, min, h?"
+
+    def _is_wait(self, column: str) -> bool:
+        """Return whether a column called queue holds the time in the queue."""
+        return self.waited is not None and self._equals(column, "s", self.waited)
 
     def _seconds(self, column: str, unit: str) -> pl.Series:
         if unit == CLOCK:

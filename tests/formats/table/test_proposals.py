@@ -220,6 +220,15 @@ def test_columns_may_be_separated_by_blanks() -> None:
         dialects.table()["table"].header(data, Reading(table=mapping(text)))
 
 
+def test_a_column_called_queue_may_hold_the_wait() -> None:
+    names = "job_id,submit_time,start_time,end_time,queue"
+    waits = [(k, 3 * k % 7 + 1) for k in range(9)]
+    lines = (f"{k},{EPOCH},{EPOCH + wait},{EPOCH + 99},{wait}.0" for k, wait in waits)
+    text = proposed(rows(names, *lines))
+    assert "partition" not in mapping(text).fields
+    assert '# wait = { column = "queue", unit = "s" } # equals start − submit' in text
+
+
 JOBS: Final = [
     {"run": {"jobId": k, "t": [{"a": 1}]}, "user": f"u{k}", "start_time": EPOCH + k, "numNodes": 2}
     for k in range(4)
