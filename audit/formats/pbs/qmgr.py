@@ -14,11 +14,11 @@ from audit.formats.pbs.allocations import size
 from audit.rules import Limit
 
 _LINE: Final = re.compile(
-    r"set (?:queue (?P<queue>\S+)|server) (?P<key>[a-z_]+)(?:\.(?P<resource>\w+))? "
-    r"\+?= (?P<value>.+)",
+    r"set (?:queue (?P<queue>\S+)|server) (?P<key>[a-z_]+)(?:\.(?P<resource>\w+))?"
+    r" *\+?= *(?P<value>.+)",
     re.ASCII,
 )
-_ENTRY: Final = re.compile(r"\[([ougp]):([^=\]]+)=([^\]]+)\]", re.ASCII)
+_ENTRY: Final = re.compile(r"\[ *([ougp]):([^=[\]]*[^=[\] ]) *=([^[\]]+)\]", re.ASCII)
 _RESOURCES: Final = {
     **dict.fromkeys(("ncpus", "procs", "procct"), "cpus"),
     "mem": "mem_bytes",
@@ -48,8 +48,12 @@ def limits(text: str) -> QmgrLimits:
     its own is higher, the latter is left out.
     """
     found, problems = list[Limit](), list[str]()
-    for number, line in enumerate(text.splitlines(), 1):
-        match = _LINE.fullmatch(line.strip())
+    matches = [_LINE.fullmatch(line.strip()) for line in text.splitlines()]
+    if not any(matches):
+        problems.append(
+            "no line such as 'set server max_run = …': is it of qmgr -c 'print server'?"
+        )
+    for number, match in enumerate(matches, 1):
         if match is None:
             continue
         try:

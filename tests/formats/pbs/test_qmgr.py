@@ -83,6 +83,26 @@ def test_a_user_with_a_higher_limit_of_its_own_is_not_bound_by_that_of_all() -> 
     assert problem == "a limit of 2 for each user is left out: ann have higher ones"
 
 
+def test_commands_that_administrators_wrote_need_no_blanks() -> None:
+    found = limits(
+        "set queue q resources_max.walltime=72:00:00\nset queue q max_running=1\n"
+        'set server max_run="[u:PBS_GENERIC = 5], [ u:ann = 3 ]"\n'
+    )
+    assert found.problems == ()
+    assert found.limits == (
+        Limit(most=0, walltime_above_s=259_200, partition=("q",)),
+        Limit(most=1, partition=("q",)),
+        Limit(most=5, per="user"),
+        Limit(most=3, user=("ann",)),
+    )
+
+
+def test_a_file_without_settings_is_named() -> None:
+    assert limits("Server altix\n    max_run = [u:PBS_GENERIC=4]\n").problems == (
+        "no line such as 'set server max_run = …': is it of qmgr -c 'print server'?",
+    )
+
+
 @pytest.mark.parametrize(
     "line",
     [
