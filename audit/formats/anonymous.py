@@ -8,17 +8,19 @@ So a log that no dialect recognises loses its names too. Equal words get equal r
   or ``-`` are one name unless all of them stay; so is a path, from its first ``/`` on.
 - Numbers stay, as do single letters. In fields that hold a name or a user's text, a number is
   replaced as well: columns of sacct, the first columns of Grid Engine, keys of the other dialects.
-- The first row of a table stays if it is one of column names.
+- The first row of a table stays if it is one of column names, and so do the keys that most
+  objects of a JSON table have.
 - Control characters that do not separate fields or lines become ``?``.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
 from itertools import chain, repeat
 from typing import Final
 
 from audit.errors import DialectError
-from audit.formats import dialects
+from audit.formats import dialects, gridengine
 from audit.formats.htcondor.records import ATTRIBUTES
 from audit.formats.lsf.allocations import GPUS
 from audit.formats.pbs.records import KEYS
@@ -74,7 +76,18 @@ def _words(*texts: str) -> frozenset[str]:
 KEPT: Final = _words(
     _SPELLINGS,
     *(column.name for column in COLUMNS),
-    *(*KEYS, *ATTRIBUTES, *GPUS, *ALWAYS, *WAITING, *JobState, *job_table.READ, *job_table.STATES),
+    "usage wallclock maxrss submit_cmd_line department",
+    *(
+        *KEYS,
+        *ATTRIBUTES,
+        *GPUS,
+        *gridengine.COLUMNS,
+        *ALWAYS,
+        *WAITING,
+        *JobState,
+        *job_table.READ,
+        *job_table.STATES,
+    ),
 )
 """The words that stay."""
 
@@ -110,7 +123,7 @@ _NAMED: Final = _words(
 )
 """Columns of sacct in which numbers are names too."""
 _KEYED: Final = re.compile(
-    r"(?im)(?<![\w.])(?P<key>\"?(?:user|group|account|project|queue|jobname|name|comment|owner"
+    r"(?im)(?<![\w.])(?P<key>\"?(?:user|group|account|project|queue|qname|job_?name|name|comment|owner"
     r"|acctgroup|accountinggroup|projectname|cmd|args|arguments|iwd|jobbatchname|jobdescription"
     r"|working_directory|partition|qos|wckey)\"?(?: = |=|\s*:\s*(?=\")))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|[^\s\",;|]*)"
@@ -119,11 +132,15 @@ _KEYED: Final = re.compile(
 _GRID_ENGINE: Final = 5  # its first columns: queue, host, group, user, job name
 
 
+_KEY: Final = re.compile(r'"([^"\\\n]+)"\s*:')
+
+
 class Pseudonyms:
     """The replacements of names, the same for equal names."""
 
-    def __init__(self, escapes: re.Pattern[str] | None) -> None:
+    def __init__(self, escapes: re.Pattern[str] | None, kept: Set[str] = KEPT) -> None:
         self._escapes = escapes  # characters that separate words, and stay
+        self._kept = kept
         self._given: dict[str, str] = {}
 
     def replaced(self, text: str, *, numbers: bool = False) -> str:
@@ -145,9 +162,9 @@ class Pseudonyms:
         number, name = token["number"] or "", token["name"]
         if len(name) == 1 and name.isascii() and name.isalpha():
             return number + name
-        if numbers and name not in KEPT:
+        if numbers and name not in self._kept:
             return self._name(number + name)
-        stays = all(part in KEPT or _NUMBER.fullmatch(part) for part in _JOINED.split(name))
+        stays = all(part in self._kept or _NUMBER.fullmatch(part) for part in _JOINED.split(name))
         return number + (name if stays else self._name(name))
 
     def _name(self, text: str) -> str:
@@ -164,10 +181,15 @@ def without_names(head: bytes) -> str:
         dialect = dialects.detect(head, "").name
     except DialectError:
         dialect = ""
-    names, kept = Pseudonyms(_ESCAPES.get(head.lstrip()[:1])), ""
-    if not dialect and propose(head) is not None and not _VALUE.search(text.partition("\n")[0]):
-        kept, _, text = text.partition("\n")  # column names of a table
-        kept += "\n"
+    kept, words = "", KEPT
+    if not dialect and propose(head) is not None:
+        if not _VALUE.search(text.partition("\n")[0]):
+            kept, _, text = text.partition("\n")  # column names of a table
+            kept += "\n"
+        keys = Counter(_KEY.findall(text))
+        usual = max(keys.values(), default=0) / 2
+        words |= _words(*(key for key, number in keys.items() if number > usual))
+    names = Pseudonyms(_ESCAPES.get(head.lstrip()[:1]), words)
     lines = _LINES.get(dialect, _of_keys)
     return "".join((kept, *lines(text, names)))
 
@@ -207,6 +229,9 @@ def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
 
 def _of_grid_engine(text: str, names: Pseudonyms) -> Iterator[str]:
     for line in _lines(text):
+        if line.startswith("{"):  # an object of JSON
+            yield from _of_keys(line, names)
+            continue
         fields = line.split(":")
         first = len(fields) > _GRID_ENGINE
         yield ":".join(

@@ -163,9 +163,9 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
 
 
 _REMEDY: Final = (
-    "Is it a table with columns of its own? Name them with --map FIELD=COLUMN or --table FILE "
-    "(docs/tables.md). 'fairaudit refused --head LOG' prints its first lines without names, for an "
-    "issue"
+    "Is it a table with columns of its own? Name them with --map FIELD=COLUMN or --table FILE, and "
+    "with --columns if no row names them (docs/tables.md). 'fairaudit refused --head LOG' prints "
+    "its first lines without names, for an issue"
 )
 
 
@@ -187,7 +187,7 @@ FOREIGN: Final = (
         "what LSF's bacct, bhist or bjobs prints",
         "their source, the file lsb.acct, is",
         r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <"
-        r"|^JOBID +USER +STAT +QUEUE ",
+        r'|^JOBID +USER +(?:STAT +QUEUE|JOB_NAME +PEND) |^ *"COMMAND": *"b(?:jobs|hist|acct)"',
     ),
     (
         "what Slurm's squeue prints",
@@ -206,7 +206,25 @@ FOREIGN: Final = (
         "what qstat prints",
         "the scheduler's accounting files are read: server_priv/accounting of PBS, the file "
         "called accounting of Grid Engine",
-        r"^Job [iI][dD] +Name +User +Time Use +S|^job-ID +prior +name +user +state ",
+        r"^Job [iI][dD] +Name +User +Time Use +S|^job-ID +prior +name +user +state "
+        r"|^Job Id: ?[^\s|]+[\s|]+Job_Name ?= ?"
+        r'|"pbs_version": *"[^"]*",\s*"pbs_server": *"[^"]*",\s*"Jobs":'
+        r"|<JB_job_number>\d",
+    ),
+    (
+        "what PBS's tracejob prints",
+        "its source, the accounting files in server_priv/accounting, is",
+        r"^Job: \S+\n\n?(?:\d\d/){2}\d{4} [\d:]{8}(?:\.\d+)? +[SALM] ",
+    ),
+    (
+        "a log of PBS's server or scheduler",
+        "server_priv/accounting has the jobs, and --pbs-log adds this log to them",
+        r"^(?:\d\d/){2}\d{4} [\d:]{8}(?:\.\d+)?;[0-9a-f]{4};",
+    ),
+    (
+        "PBS's limits or nodes, as qmgr and pbsnodes print them",
+        "server_priv/accounting has the jobs, and --qmgr or --nodes adds this file to them",
+        r"^(?:create|set) (?:queue|server) \S|^ +(?:resources_available\.\w+|np) = \S",
     ),
     (
         "what HTCondor's condor_q prints",
@@ -214,14 +232,16 @@ FOREIGN: Final = (
         r"^-- Schedd: ",
     ),
     (
-        "Grid Engine's reporting file",
-        "the file called accounting, beside it, is read",
-        r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):",
+        "columns that HTCondor's condor_history prints",
+        "condor_history -long or -json prints whole jobs, which are read; or name the columns with "
+        "--columns and --map (docs/tables.md)",
+        r"^ *ID +OWNER +SUBMITTED +RUN_TIME +ST |^[\w.-]+#\d+\.\d+#\d{9,10}[|,\t ]",
     ),
     (
-        "an accounting file of Gridware or Open Cluster Scheduler 9, in JSON lines",
-        "with old_accounting=true in its reporting_params it writes columns, which are read",
-        r'^\{"job_number": *\d+, *"task_number": *\d+',
+        "Grid Engine's reporting file",
+        "the file called accounting, beside it, is read",
+        r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):"
+        r'|^\{"time": *\d+, *"type": *"(?:new_job|job_log|acct|queue|host)',
     ),
     (
         "what Grid Engine's qacct prints",
@@ -233,6 +253,37 @@ FOREIGN: Final = (
         "condor_history knows more of each job; until then its jobs can be written as SWF, "
         "18 numbers a line",
         r"^\d{3} \(\d+\.\d+\.\d+\) \d",
+    ),
+    (
+        "messages or records of grid accounting (APEL, BLAH)",
+        "they have neither waits nor limits; the accounting log of the batch system is read",
+        r'^APEL-[a-z-]+-message: v|^"timestamp=[^"]*" "userDN=',
+    ),
+    (
+        "a trace of the Maui or Moab scheduler",
+        "the accounting log of the batch system below it is read, such as server_priv/accounting",
+        r"\AVERSION \d{3}$|^\d\d:\d\d:\d\d \d{10}(?::\d+)? +job +\S",
+    ),
+    (
+        "what LoadLeveler's llsummary prints",
+        "a table of its jobs with a row for each is read with a mapping (docs/tables.md)",
+        r"^=+ Job \S+ =+$",
+    ),
+    (
+        "a job's events in Flux",
+        "flux jobs -A --json prints all jobs, which are read with a mapping (docs/tables.md)",
+        r'^\{"timestamp":[\d.]+,"name":"|^ +JOBID +(?:QUEUE +)?USER +NAME +ST +NTASKS ',
+    ),
+    (
+        "what OAR's oarstat prints",
+        "the table jobs of its database, as CSV, is read with a mapping (docs/tables.md)",
+        r'"Job_Id" ?: ?"?\d|^Job id +Name +User +Submission Date ',
+        r'"submissionTime"|"assigned_network_address"|Submission Date',
+    ),
+    (
+        "workloads of Kubernetes in YAML",
+        "kubectl prints Kueue's workloads with -o json, which is read",
+        r"^(?:- |  )?apiVersion: (?:kueue\.x-k8s\.io|batch\.volcano\.sh)/",
     ),
     (
         "what Slurm's sacct --yaml prints",

@@ -1,11 +1,14 @@
 """Grid Engine's accounting file: SGE 5.3 to 6.2, OGS, Son of Grid Engine, Univa's and Altair's.
 
-Each line is a job that ended, its columns separated by `:` (accounting(5)). Lines that begin with
-`#`, and lines of at most one character, are skipped. Conventions:
+Each line is a job that ended, its columns separated by `:` (accounting(5)). Gridware and Open
+Cluster Scheduler 9 write an object of JSON instead (`accounting.jsonl`), whose keys are the names
+of the columns; it has no key for what is unknown. Lines that begin with `#`, and lines of at most
+one character, are skipped. Conventions:
 
 - A parallel job has one line or, where `accounting_summary` is false, another one for each task
   that it started on a node. Such lines have a `pe_taskid`; they are counted and skipped.
-- Times are epoch seconds (Univa and Altair: milliseconds; the size of each value decides).
+- Times are epoch seconds (Univa and Altair: milliseconds, Gridware: microseconds; the size of each
+  value decides).
 - A job that never started has the start 0 and the end 0: it counts as having waited for 0 s.
 - Each execution has its own line with the same job number and submission time; `failed` 24 and 25
   mean rescheduled. Lines that share both are runs of one job, and each waited from the end of the
@@ -19,9 +22,11 @@ Each line is a job that ended, its columns separated by `:` (accounting(5)). Lin
 
 Names are not escaped: ``realigned`` reads lines with a `:` in a name.
 
-Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` in the source code.
+Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` and `sge_write_rusage` in
+the source code.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -30,6 +35,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
+from audit.formats.elements import holdable
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block, as_text, cut, select
 from audit.formats.shaping import (
@@ -113,6 +119,9 @@ TIMES: Final = ("submission_time", "start_time", "end_time")
 MILLISECONDS: Final = 100_000_000_000
 """Larger times are milliseconds: this is the year 5138 in seconds, and 1973 in milliseconds."""
 
+MICROSECONDS: Final = 1_000 * MILLISECONDS
+"""Larger times are microseconds."""
+
 MIGRATING, RESCHEDULED, LIMIT_ENFORCED, AFTER_JOB = 24, 25, 37, 100
 """Values of `failed` (sge_status(5))."""
 
@@ -140,6 +149,12 @@ _MOST: Final = 1 << 50  # requests of more bytes are no limit (`INFINITY`, or th
 _LINE: Final = re.compile(
     rb"(?:[^:\n]*:){5}\d+:[^\n]*:-?\d+:(?:\d{9,13}|0):(?:\d{9,13}|0):(?:\d{9,13}|0):\d+:"
 )
+_OBJECT: Final = re.compile(rb'\{"job_number": ?\d+, ?"task_number": ?\d+,')
+_ABSENT: Final = {
+    **dict.fromkeys(("project", "granted_pe", "category", "pe_taskid"), "NONE"),
+    **dict.fromkeys(("priority", "task_number", "iow", "maxvmem", "ru_wallclock", "arid"), "0"),
+}
+"""What columns hold that an object of JSON has no key for."""
 _MARK: Final = b"# DO NOT MODIFY THIS FILE MANUALLY"
 _VERSION: Final = re.compile(rb"^# Version: *([^\r\n]*)", re.MULTILINE)
 _SAMPLE: Final = 100
@@ -151,7 +166,8 @@ def recognises(head: bytes) -> bool:
     if not lines:
         return _MARK in head and _VERSION.search(head) is not None
     good = sum(line.count(b":") + 1 >= FEWEST and bool(_LINE.match(line)) for line in lines)
-    return good * 2 >= len(lines)
+    objects = sum(_OBJECT.match(line) is not None for line in lines)
+    return (good + objects) * 2 >= len(lines)
 
 
 def header(head: bytes, reading: Reading) -> Header:
@@ -173,6 +189,17 @@ def parse(block: Block, header: Header) -> Parsed:
         broken.append((len(of_job) - 1, "the log ends within this line", RefusalCode.CUT))
         of_job[-1] = False
     of_job &= lines.ends - lines.starts > 1
+    spans = lines if text is block.data else cut(np.frombuffer(block.data, dtype=np.uint8))
+    objects: dict[int, list[str | None]] = {}
+    of_json = of_job.copy()
+    of_json[of_job] = data[lines.starts[of_job]] == ord("{")
+    for number in np.flatnonzero(of_json).tolist():
+        record = block.data[spans.starts[number] : spans.ends[number]]
+        of_job[number] = _OBJECT.match(record) is None
+        if not of_job[number] and (row := _of_json(record)) is not None:
+            objects[number] = row
+        elif not of_job[number]:
+            broken.append((number, "is not an object of JSON", RefusalCode.SHAPE))
     marks = np.flatnonzero(data == ord(SEPARATOR))
     width = np.searchsorted(marks, lines.ends) - np.searchsorted(marks, lines.starts) + 1
     few = "{} columns, an accounting record has {} or more"
@@ -180,13 +207,20 @@ def parse(block: Block, header: Header) -> Parsed:
         broken.append((number, few.format(width[number], FEWEST), RefusalCode.SHAPE))
     whole = of_job & (width >= FEWEST)
     found = _checked(_columns(select(data, lines, whole)), np.flatnonzero(whole).tolist())
+    if objects:
+        rows = pl.DataFrame([*objects.values()], _SCHEMA, orient="row")
+        found = pl.concat([found, _checked(rows, [*objects])]).sort("number")
     sound = found["problem"].is_null()
     good, bad = found.filter(sound), found.filter(~sound)
     if bad.height:
         texts = {n: text[lines.starts[n] : lines.ends[n]].decode() for n in bad["number"]}
-        rows = {n: row for n, line in texts.items() if (row := realigned(line)) is not None}
-        again = pl.DataFrame(list(rows.values()), _SCHEMA, orient="row")
-        again = _checked(again, list(rows)).filter(pl.col("problem").is_null())
+        moved = {
+            n: columns
+            for n, line in texts.items()
+            if n not in objects and (columns := realigned(line)) is not None
+        }
+        again = pl.DataFrame(list(moved.values()), _SCHEMA, orient="row")
+        again = _checked(again, list(moved)).filter(pl.col("problem").is_null())
         rest = bad.join(again, on="number", how="anti").with_columns(
             needed=_NEEDED_CHECKS["problem"]
         )
@@ -194,9 +228,27 @@ def parse(block: Block, header: Header) -> Parsed:
         good = pl.concat([good, again, _without_unreadable(rest.filter(usable).drop("needed"))])
         bad = rest.filter(~usable)
     records, parts = typed(good)
-    spans = lines if text is block.data else cut(np.frombuffer(block.data, dtype=np.uint8))
     refusals = [refused(broken), bad.select(REFUSED.names())]
     return shaped(block, spans, [*refusals, records], steps=parts)
+
+
+def _of_json(line: bytes) -> list[str | None] | None:
+    """Return the columns of an object of JSON; None if it is none."""
+    try:
+        found = json.loads(line.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    parts = found.get("usage")
+    for part in parts.values() if isinstance(parts, dict) else ():
+        found |= part if isinstance(part, dict) else {}
+    row: list[str | None] = [None] * len(_SCHEMA)
+    for name, column in COLUMNS.items():
+        given = found.get(name)
+        known = isinstance(given, str | int | float) and given != ""
+        row[column.place] = holdable(str(given)) if known else _ABSENT.get(name)
+    return row
 
 
 def _columns(text: bytes) -> pl.DataFrame:
@@ -322,10 +374,6 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     number, start, end = pl.col("job_number"), pl.col("start_time"), pl.col("end_time")
     submitted = pl.max_horizontal("end_time", "submission_time")
     left = pl.when(start.is_null()).then(submitted)
-    seconds = (
-        pl.when(pl.col(name) >= MILLISECONDS).then(pl.col(name) // 1_000).otherwise(positive(name))
-        for name in TIMES
-    )
     faults = [
         *beyond_range({name: _titled(name) for name in TIMES}),
         (end.is_null(), RefusalCode.VALUE, _ENDLESS),
@@ -334,7 +382,7 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     frame = (
         lines.lazy()
         .with_columns(
-            *(value.alias(name) for value, name in zip(seconds, TIMES, strict=True)),
+            *(_seconds_of(name).alias(name) for name in TIMES),
             *requests,
             slots=positive("slots"),
             task=positive("task_number"),
@@ -361,6 +409,18 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         mem_bytes=pl.col("slot_bytes") * pl.col("slots"),
     )
     return records.collect(), every.height - lines.height
+
+
+def _seconds_of(name: str) -> pl.Expr:
+    """Return a time in seconds, null for 0."""
+    time = pl.col(name)
+    return (
+        pl.when(time >= MICROSECONDS)
+        .then(time // 1_000_000)
+        .when(time >= MILLISECONDS)
+        .then(time // 1_000)
+        .otherwise(positive(name))
+    )
 
 
 def _state() -> pl.Expr:
@@ -427,5 +487,5 @@ def _bytes(text: str) -> int | None:
     return round(amount) if amount <= _MOST else None
 
 
-_TITLE: Final = "Grid Engine's accounting file (SGE, OGS, Univa, Altair)"
+_TITLE: Final = "Grid Engine's accounting file (SGE, OGS, Univa, Altair, Gridware)"
 DIALECT = Dialect("gridengine", _TITLE, recognises, header, parse)

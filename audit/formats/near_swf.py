@@ -21,6 +21,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block, cut
 from audit.formats.shaping import refused, shaped
+from audit.formats.table.proposals import by_name, propose
 from audit.formats.table.values import added
 from audit.model import RefusalCode
 
@@ -49,6 +50,10 @@ class SwfLayout(NamedTuple):
     columns: int
 
 
+_GWF: Final = SwfLayout(" ", 29)
+_AS_SWF: Final = """awk '/^[^#]/ { NF = 18; $17 = $18 = -1; gsub(/[A-Za-z]/, ""); print }' LOG"""
+
+
 def recognises(head: bytes) -> bool:
     """Return whether most of the first hundred records have 18 to ``MOST`` numbers; not SWF."""
     return _layout(head) is not None
@@ -68,7 +73,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
             "run time, …)?"
         )
     of_swf = swf.header(b"\n".join(map(_as_comment, head.split(b"\n"))), reading)
-    notes = []
+    notes = ["comments begin with #, in SWF with ;"] if _has_other_comments(head) else []
     if layout.separator != " ":
         notes.append(f"columns are separated by {SEPARATORS[layout.separator]}, in SWF by blanks")
     mapped, last = _mapped(reading), swf.FIELD_COUNT
@@ -164,7 +169,21 @@ def _cut(line: bytes, separator: str) -> list[bytes]:
 def _layout(head: bytes) -> SwfLayout | None:
     """Return the layout of most of the first records; None for SWF and other logs."""
     found = _usual(_records(head)[:_FIRST], SEPARATORS, _may_be_read)
-    return None if found == SwfLayout(" ", swf.FIELD_COUNT) else found
+    if found is not None and _names_times(head, found):
+        return None
+    is_swf = found == SwfLayout(" ", swf.FIELD_COUNT) and not _has_other_comments(head)
+    return None if is_swf else found
+
+
+def _names_times(head: bytes, layout: SwfLayout) -> bool:
+    """Return whether the first row names a start or an end, where SWF has the wait and run time."""
+    first = _cut(next(iter(_records(head)), b""), layout.separator)
+    names = [name.decode("utf-8", "backslashreplace") for name in first]
+    return _names_columns(first) and not {"start_time", "end_time"}.isdisjoint(by_name(names))
+
+
+def _has_other_comments(head: bytes) -> bool:
+    return head.lstrip().startswith(b"#")
 
 
 def _usual(
@@ -198,6 +217,8 @@ def differs(head: bytes) -> str | None:
     """Return how a table of numbers that is not read differs from SWF; None for other logs."""
     numbered = enumerate(head.split(b"\n"), start=1)
     lines = [(number, line) for number, line in numbered if _is_record(line)][:_FIRST]
+    if propose(head) is not None:
+        return None  # its columns have names, which a mapping can use
     separators = {**SEPARATORS, ":": "colons"}
     layout = _usual([line for _, line in lines], separators, _are_numbers)
     if layout is None:
@@ -207,6 +228,11 @@ def differs(head: bytes) -> str | None:
         for number, line in lines
         if len(fields := _cut(line, layout.separator)) == layout.columns and _are_numbers(fields)
     )
+    if layout == _GWF:
+        return (
+            f"line {number} has the 29 columns of the Grid Workloads Archive (GWF), of which the "
+            f"first 16 are SWF's: {_AS_SWF} writes SWF. Names such as U7 become numbers"
+        )
     between, first = separators[layout.separator], swf.FIELD_COUNT + 1
     few = enumerate(fields[: swf.FIELD_COUNT], start=1)
     words = [str(place) for place, field in few if _NUMBER.fullmatch(field) is None]

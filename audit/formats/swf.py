@@ -100,9 +100,12 @@ class Announced(NamedTuple):
 def recognises(head: bytes) -> bool:
     """Return whether most of the first hundred records are 18 numbers.
 
-    With one of SWF's own header entries, one of ten or no record at all is enough.
+    With one of SWF's own header entries, one of ten or no record at all is enough. A log that
+    begins with a comment of another kind (``#``) is nearly SWF.
     """
     lines = head.split(b"\n")
+    if head.lstrip().startswith(b"#"):
+        return False
     if len(lines) > 1:
         lines.pop()  # possibly cut
     records = [*islice((of for line in lines if (of := line.split()) and of[0][:1] != b";"), 100)]

@@ -1,5 +1,6 @@
 """The head of a log without names reads as the log, and holds no name of it."""
 
+import json
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.formats.lsf.test_reader import CASE as LSF
 from tests.formats.pbs.test_reader import CASE as PBS
 from tests.formats.sacct.test_job_table import CASE as JOB_TABLE
 from tests.formats.test_gridengine import CASE as GRID_ENGINE
+from tests.formats.test_gridengine import gridware
 from tests.formats.test_older_dialects import SACCT, SWF
 from tests.places import ROOT
 
@@ -99,6 +101,21 @@ def test_every_dialect_has_a_log_here() -> None:
         "near-swf",
         "table",
     }
+
+
+def test_records_of_gridware_read_the_same() -> None:
+    lines = (gridware(owner="secret"), gridware(job_number=8, owner="ana", project="secret2"))
+    _, text = is_the_same("".join(lines).encode())
+    assert '"submission_time": 1795234360500000' in text
+    assert not SECRET.search(text)
+
+
+def test_keys_of_objects_stay_if_most_have_them() -> None:
+    log = [{"jobId": k, "startTime": k, "numNodes": 4, "user": "secret"} for k in range(4)]
+    log[0]["secret1"] = log[1]["secret1"] = 1
+    text = without_names(json.dumps(log).encode())
+    assert text.count('"numNodes": 4') == 4
+    assert not SECRET.search(text)
 
 
 SECRET = re.compile(r"secret", re.I)

@@ -110,7 +110,7 @@ LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 16439100
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
-GRIDWARE = '{"job_number":7,"task_number":0,"start_time":1795234360123456,"owner":"ana"}\n'
+GRIDWARE = '{"time":1795234360123456,"type":"new_job","job_number":7,"owner":"ana"}\n'
 QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
@@ -131,8 +131,29 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ("job-ID  prior   name       user         state submit/start at\n", "qstat", 1),
         ("\n\n-- Schedd: submit.example.org : <10.0.0.1:9618?...\n", "condor_q", 3),
         (REPORTING, "Grid Engine's reporting file", 1),
-        (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
+        (GRIDWARE, "Grid Engine's reporting file", 1),
         (QACCT, "Grid Engine's qacct", 1),
+        ("JOBID   USER    JOB_NAME  PEND    PSUSP   RUN\n", "bhist or bjobs", 1),
+        ('{\n  "COMMAND":"bjobs",\n  "RECORDS":[]\n}\n', "bhist or bjobs", 2),
+        ("Job Id: 7.srv\n    Job_Name = x\n    ctime = Tue Apr  9 15:01:47 2013\n", "qstat", 1),
+        ('{\n"pbs_version":"23",\n"pbs_server":"srv",\n"Jobs":{"7.srv":{}}}\n', "qstat", 2),
+        ("Job Id:7.srv|Job_Name=x|job_state=F\n", "qstat", 1),
+        ("<?xml version='1.0'?>\n<job_info>\n<JB_job_number>7</JB_job_number>\n", "qstat", 3),
+        ("\nJob: 7.srv\n\n06/04/2007 10:04:37  S    enqueuing into workq\n", "tracejob", 2),
+        ("06/04/2007 10:04:37;0008;PBS_Server;Job;7.srv;Job Queued\n", "server or scheduler", 1),
+        ("06/04/2007 10:04:37.123456;0080;pbs_sched;Job;7.srv;Not enough\n", "or scheduler", 1),
+        ("#\n# Create queues\n#\ncreate queue workq\n", "qmgr and pbsnodes", 4),
+        ("n1\n     state = free\n     np = 4\n", "qmgr and pbsnodes", 3),
+        (" ID     OWNER          SUBMITTED   RUN_TIME     ST COMPLETED\n", "condor_history", 1),
+        ("ce.example.org#7.0#1435671643|ana|287|1435671643|1435671930|1\n", "condor_history", 1),
+        ("APEL-individual-job-message: v0.3\nSite: X\nLocalJobId: 7\n%%\n", "APEL", 1),
+        ('"timestamp=2012-05-20 23:59:47" "userDN=/CN=a" "lrmsID=7.srv"\n', "BLAH", 1),
+        ("VERSION 230\n7 1 1 ana users 3600 Completed [batch:1] 1600000000\n", "Maui", 1),
+        ("11:54:58 1039604098:0 job 7 JOBEND 64 64 ana users\n", "Moab", 1),
+        ("=========== Job n1.5 ===========\nJob Id: n1.5\n", "llsummary", 1),
+        ('{"timestamp":1600000000.1,"name":"submit","context":{"userid":1}}\n', "Flux", 1),
+        ('{"7":{"Job_Id":7,"owner":"ana","submissionTime":1600000000}}\n', "oarstat", 1),
+        ("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Workload\n", "Kubernetes in YAML", 1),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
         (SACCT_YAML, "sacct --yaml", 1),
         (JOBCOMP, "job completion log", 1),

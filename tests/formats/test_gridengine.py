@@ -1,5 +1,6 @@
 """Grid Engine's accounting file, as several versions wrote it, and damaged."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -415,3 +416,89 @@ def test_a_very_long_line_is_not_searched() -> None:
 )
 def test_requests(category: str, expected: tuple[int | None, int | None, int]) -> None:
     assert request(category) == ResourceRequest(*expected)
+
+
+def gridware(**given: object) -> str:
+    """A record of accounting.jsonl; keys without a value are left out."""
+    record = {
+        "job_number": 7,
+        "task_number": 0,
+        "start_time": 1795234361000001,
+        "end_time": 1795234961999999,
+        "owner": "ana",
+        "group": "staff",
+        "account": "sge",
+        "qname": "all.q",
+        "hostname": "n1",
+        "slots": 1,
+        "job_name": "a:b",
+        "priority": 0,
+        "submission_time": 1795234360500000,
+        "failed": 0,
+        "exit_status": 0,
+        "usage": {"rusage": {"ru_wallclock": 600}, "usage": {"wallclock": 600.1, "iow": 0.0}},
+    } | given
+    return json.dumps({key: of for key, of in record.items() if of is not None}) + "\n"
+
+
+def test_gridware_writes_json() -> None:
+    job = {"project": "p1", "granted_pe": "mpi", "slots": 8, "arid": 3, "task_number": 2}
+    requests = {"category": "-l h_rt=3600,gpu=2,h_vmem=1G -pe mpi 8"}
+    lines = (gridware(), gridware(**job, **requests), gridware(pe_taskid="1.n2"))
+    assert gridengine.recognises(lines[0].encode())
+    parsed = parse(*lines)
+    plain, parallel = parsed.records.rows(named=True)
+    assert (parsed.steps, parsed.refusals.height) == (1, 0)
+    expected = {
+        "job_id": "7",
+        "user": "ana",
+        "group": "staff",
+        "account": None,
+        "partition": "all.q",
+        "submit_time": 1795234360,
+        "start_time": 1795234361,
+        "end_time": 1795234961,
+        "cpus": 1,
+        "nodes": 1,
+        "node_list": "n1",
+        "state": "COMPLETED",
+        "walltime_s": None,
+    }
+    assert {name: plain[name] for name in expected} == expected
+    expected = {
+        "job_id": "7.2",
+        "array_task": 2,
+        "account": "p1",
+        "reservation": "3",
+        "cpus": 8,
+        "walltime_s": 3600,
+        "gpus": 2,
+        "mem_bytes": 8 << 30,
+        "nodes": None,
+        "node_list": None,
+    }
+    assert {name: parallel[name] for name in expected} == expected
+
+
+def test_records_of_json_and_of_columns_may_follow_each_other() -> None:
+    parsed = parse(line("4"), gridware(job_number=5), line("6"))
+    assert parsed.records["job_id"].to_list() == ["4", "5", "6"]
+    assert parsed.records["line"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (gridware()[:-3] + "\n", "is not an object of JSON"),
+        (gridware(start_time="soon"), "column 10 (start_time): 'soon' is not a valid time"),
+        (gridware(submission_time=None), "column 9 (submission_time): '' is not a valid time"),
+    ],
+)
+def test_unreadable_records_of_json_are_refused(record: str, why: str) -> None:
+    assert contract.why(parse(record)) == why
+
+
+def test_names_in_json_may_have_bytes_that_are_not_utf8() -> None:
+    data = gridware(owner="X").encode().replace(b'"X"', b'"\xe9va"')
+    (row,) = DIALECT.parse(Block(data, 0, 1), DIALECT.header(data, PLAIN)).records.rows(named=True)
+    assert row["user"] == r"\xe9va"

@@ -74,7 +74,24 @@ def test_a_row_of_names_and_other_comments_are_no_records() -> None:
     header = near_swf.header(data)
     assert header.capacity == {"cpus": 4}
     assert header.zone == "Europe/Berlin"
-    assert "the first row names columns" in header.problems[1]
+    assert header.problems[0] == "nearly SWF: comments begin with #, in SWF with ;"
+    assert "the first row names columns" in header.problems[2]
+
+
+def test_swf_with_other_comments_keeps_its_header() -> None:
+    data = text(rows(), " ", HEAD.replace(";", "#"))
+    assert dialects.detect(data, "x").name == "near-swf"
+    assert columns(read(data)).equals(as_swf().drop("byte_offset"))
+    assert near_swf.header(data).capacity == {"cpus": 4}
+
+
+def test_a_trace_of_the_grid_workloads_archive_names_the_command_that_makes_swf() -> None:
+    record = "7\t1107222405\t0\t47\t2\t-1\t-1\t2\t900\t-1\t1\tU7\tG1\tX0\tQ2\t-1\tS1\tS1"
+    data = f"# GWF\n{record}{11 * (chr(9) + '-1')}\n".encode()
+    said = near_swf.differs(data)
+    assert said is not None
+    assert "line 2 has the 29 columns of the Grid Workloads Archive (GWF)" in said
+    assert "awk '/^[^#]/ { NF = 18; $17 = $18 = -1;" in said
 
 
 def test_an_empty_field_is_unknown() -> None:
@@ -179,3 +196,17 @@ CHECKS = [check for check in contract.CHECKS if check not in WRITTEN]
 @pytest.mark.parametrize("check", CHECKS, ids=contract.name_of)
 def test_contract(check: contract.Check) -> None:
     check(CASE)
+
+
+def test_a_table_with_names_needs_a_mapping_and_not_swf() -> None:
+    names = b"job_id,submit_time,start_time,end_time,a,b,c,d,e,f,g,h\n"
+    rows = b"".join(b"%d,%d,%d,%d,1,1,1,1,1,1,1,1\n" % (k, k, k + 5, k + 9) for k in range(5))
+    assert near_swf.differs(rows) is not None
+    assert near_swf.differs(names + rows) is None
+
+
+def test_a_table_that_names_starts_is_not_nearly_swf() -> None:
+    names = ["job_id", "submit_time", "start_time", "end_time", *(f"c{k}" for k in range(5, 19))]
+    assert not near_swf.recognises(text([names, *rows()], head=""))
+    names[2:4] = "wait_time", "run_time"
+    assert near_swf.recognises(text([names, *rows()], head=""))

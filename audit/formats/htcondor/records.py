@@ -92,6 +92,7 @@ _UNTYPED: Final = (AttributeKind.TEXT, AttributeKind.HOST, AttributeKind.FLAG)  
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
+_NEEDS: Final = f"an ad needs {', '.join(_NEEDED)}, which condor_history prints without -attributes"
 _IDENTIFYING: Final = ("GlobalJobId", "EpochAdType")  # texts without which an ad is refused
 _FURTHEST: Final = 2 * LATEST  # largest number that is read
 _QUOTED: Final = r'(?s)^"(.*)"$'
@@ -163,7 +164,7 @@ def _checked(ads: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
     """Return the ads with their invalid attributes, and doubts about those that are not needed."""
     given = Texts(ads, "attribute")
     for name in _NEEDED:
-        given.note(ads[name].is_null(), f"attribute {name} is missing")
+        given.note(ads[name].is_null(), f"attribute {name} is missing: {_NEEDS}")
     for name, kind in ATTRIBUTES.items():
         number = None if kind in _UNTYPED else numbers[name]
         optional = kind is AttributeKind.AMOUNT or (

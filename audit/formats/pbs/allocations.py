@@ -111,7 +111,10 @@ def on_hosts(text: str) -> PbsAllocation:
 
     `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` and `n[1-2]/0-7` (TORQUE 5), `n1/0*16` (PBS
     Professional: 16 CPUs), `n1-gpu/0` (TORQUE: a GPU). If a host has no slot, CPUs are unknown.
+    Old versions wrote `n1:ncpus=4:mem=8gb`, as in `exec_vnode`.
     """
+    if ":ncpus=" in text:
+        return on_vnodes(text)
     held: dict[str, list[int]] = {}
     named = 0
     for piece, times in Counter(_ONE_SLOT.sub("", text).split("+")).items():

@@ -14,13 +14,13 @@ from audit.formats.pbs.allocations import size
 from audit.rules import Limit
 
 _LINE: Final = re.compile(
-    r"set (?:queue (?P<queue>\S+)|server) (?P<key>[a-z_]+)(?:\.(?P<resource>\w+))? "
-    r"\+?= (?P<value>.+)",
+    r"set (?:queue (?P<queue>\S+)|server) (?P<key>[a-z_]+)(?:\.(?P<resource>\w+))?"
+    r" *\+?= *(?P<value>.+)",
     re.ASCII,
 )
-_ENTRY: Final = re.compile(r"\[([ougp]):([^=\]]+)=([^\]]+)\]", re.ASCII)
+_ENTRY: Final = re.compile(r"\[ *([ougp]):([^=[\]]*[^=[\] ]) *=([^[\]]+)\]", re.ASCII)
 _RESOURCES: Final = {
-    **dict.fromkeys(("ncpus", "procs"), "cpus"),
+    **dict.fromkeys(("ncpus", "procs", "procct"), "cpus"),
     "mem": "mem_bytes",
     "ngpus": "gpus",
     "nodect": "nodes",
@@ -48,8 +48,12 @@ def limits(text: str) -> QmgrLimits:
     its own is higher, the latter is left out.
     """
     found, problems = list[Limit](), list[str]()
-    for number, line in enumerate(text.splitlines(), 1):
-        match = _LINE.fullmatch(line.strip())
+    matches = [_LINE.fullmatch(line.strip()) for line in text.splitlines()]
+    if not any(matches):
+        problems.append(
+            "no line such as 'set server max_run = …': is it of qmgr -c 'print server'?"
+        )
+    for number, match in enumerate(matches, 1):
         if match is None:
             continue
         try:
@@ -90,6 +94,7 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
         per = "user" if key == "max_user_res" else _PLAIN.get(key)
         yield Limit(most=_amount(value), per=per, **of)
         return
+    whose = ""
     for kind, name, amount in _ENTRY.findall(value):
         if kind == "o" and name == _ALL:
             yield Limit(most=_amount(amount), **of)
@@ -99,7 +104,8 @@ def _of_line(match: re.Match[str]) -> Iterator[Limit]:
             yield Limit(most=_amount(amount), user=(name,), **of)
         else:
             whose = "a group" if kind == "g" else "a project"
-            raise ValueError(f"{key} of {whose} is not modelled")
+    if whose:
+        raise ValueError(f"{key} of {whose} is not modelled")
 
 
 def _higher(limit: Limit, others: list[Limit]) -> list[str]:

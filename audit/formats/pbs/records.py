@@ -154,7 +154,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
-        *PLACE,
+        *("req_cpus", *PLACE),
         job_id="id",
         account=pl.coalesce("account", pl.col("project").replace(_NO_PROJECT, None)),
         partition="queue",
@@ -305,14 +305,16 @@ def _chosen() -> dict[str, pl.Expr]:
     processes = of("mppwidth") * of("mppdepth").fill_null(1).clip(1)
     elsewhere = (processes > pl.coalesce(here, 0)).fill_null(value=False)
     given = pl.coalesce(*assigned("ncpus"), here)
-    asked = pl.max_horizontal("spec_cpus", of("procs"), of("ncpus"))
-    cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
+    # PBS Professional sums `select`, and what `default_chunk` adds to it, in `ncpus`
+    asked = pl.max_horizontal("select_cpus", "spec_cpus", of("procs"), of("ncpus"))
+    cpus = pl.max_horizontal(pl.coalesce(given, asked), processes)
     cpus = pl.when(cpus <= shaping.LARGEST).then(cpus)
     spread = -(-of("mppwidth") // of("mppnppn").clip(1))
     nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
     nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
     gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus")
-    memory = (*assigned("mem"), "vnodes_mem_bytes", of("mem"), "select_mem_bytes")
+    on_nodes = ("vnodes_mem_bytes", "hosts_mem_bytes")
+    memory = (*assigned("mem"), *on_nodes, of("mem"), "select_mem_bytes")
     part = {
         name: pl.when(~elsewhere & ~no_nodes).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
         for name in PLACE
@@ -320,7 +322,7 @@ def _chosen() -> dict[str, pl.Expr]:
     return {
         "cpus": cpus,
         "nodes": pl.coalesce(nodes, of("nodect"), "select_nodes"),
-        "req_cpus": pl.max_horizontal(pl.coalesce("select_cpus", asked), processes),
+        "req_cpus": pl.when(asked.is_not_null()).then(pl.max_horizontal(asked, processes)),
         "gpus": pl.coalesce(
             *(*gpus, of("ngpus"), of("gpus"), of("gpu")),
             pl.max_horizontal("select_gpus", "spec_gpus"),

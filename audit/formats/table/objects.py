@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from audit.config.table import TableMapping
+from audit.config.table import NULLS, TableMapping
 from audit.errors import DialectError
 from audit.formats.elements import BlockElements, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
@@ -45,6 +45,41 @@ def whole(data: bytes, mark: str) -> int:
     """Return the length of ``data`` before its last object."""
     at = data.rfind(mark.encode())
     return len(data[:at].rstrip().removesuffix(b",")) if at > 0 else 0
+
+
+def sample(head: bytes) -> tuple[str, list[dict[str, str | None]]]:
+    """Return the first rows of the objects that begin with ``head``, by the paths of their keys.
+
+    If there is one object, its longest list of objects are the rows, and ``records`` its path, else
+    empty. Paths through other lists of objects are left out.
+    """
+    text, at = head.decode("utf-8", "surrogateescape"), 0
+    values: list[Any] = []
+    while (begin := text.find("{", at)) >= 0:
+        try:
+            value, at = decode(text, begin)
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+    if len(values) != 1:
+        return "", [dict(_scalars(value, "")) for value in values]
+    lists = [(key, of) for key, of in values[0].items() if isinstance(of, list) and "." not in key]
+    key, items = max(lists, key=lambda pair: len(pair[1]), default=("", []))
+    return key, [dict(_scalars(item, f"{key}.")) for item in items]
+
+
+def _scalars(value: Any, path: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the path and text of each value in an object that is no object."""
+    for key, of in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(of, Mapping):
+            yield from _scalars(of, f"{path}{key}.")
+        elif "." not in key and not (isinstance(of, list) and any(map(_is_object, of))):
+            text = ",".join(_texts(of))
+            yield f"{path}{key}", None if text in NULLS else text
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 class Objects(BlockElements):

@@ -23,7 +23,7 @@ from audit.formats.table.values import LAST, records
 
 MOST_COLUMNS: Final = 4096
 _SHOWN_NAMES: Final = 400  # characters of the names of columns in a message
-_LOCAL_TIME: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?$"
+_LOCAL_TIME: Final = r"^[0-9]{4}[-/][0-9/-]{5}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?$"
 _JSON: Final = re.compile(rb"\s*[\[{]")
 
 
@@ -89,7 +89,9 @@ def _columns(head: bytes, mapping: TableMapping, reading: Reading) -> dict[str, 
         given = ", ".join(names)
         shown = given if len(given) <= _SHOWN_NAMES else f"{given[:_SHOWN_NAMES]}…"
         where = f"in line {before}, which names" if before else "in --columns:"
-        raise DialectError(f"no column {listed} {where} {shown}")
+        blank = before and {*wanted} <= {*first.decode("utf-8", "replace").split()}
+        pass_it = "; if blanks separate the columns, pass --separator ' '" if blank else ""
+        raise DialectError(f"no column {listed} {where} {shown}{pass_it}")
     if twice := [name for name in wanted if names.count(name) > 1]:
         raise DialectError(f"two columns are called {twice[0]!r}: rename one")
     return {"names": json.dumps(names), "separator": separator, "before": str(before)}

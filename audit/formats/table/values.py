@@ -26,13 +26,38 @@ _KINDS: Final = {
     "task": RecordKind.TASK,
 }
 _CLOCK: Final = r"^(?:([0-9]+)[-:])??(?:([0-9]+):)?([0-9]+):([0-9]{1,2})(?:\.[0-9]+)?$"
+_COUNTED: Final = r"^([0-9]{1,15})\.[0-9]{1,9}$"  # 123.0, of HTCondor or a fraction
 _NUMBERED: Final = r"(?:^|[^0-9A-Za-z])([0-9]{1,15})$"
 _TASK: Final = r"^([0-9]{1,15})_([0-9]{1,15})$"
+_MOMENT: Final = (
+    r"^([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?"
+    r" ?(UTC|GMT|Z|[+-][0-9]{2}:?[0-9]{2})?$"
+)
+_LISTED: Final = r"""^\[[^\[\]]*['" ][^\[\]]*\]$"""
+"""A list of nodes as Python writes it: ['n1', 'n2'], or [1, 2]."""
 _LONGEST_S: Final = 1 << 33
 _MOST_BYTES: Final = 1 << 62
 _LATE: Final = "elapsed is not end − start, and is not used"
 _LENGTHS: Final = {"walltime": "walltime_s", "suspended": "suspended_s"}
 _SLURM_TIMES: Final = dict(zip(table.TIMES, ("Submit", "Eligible", "Start", "End"), strict=True))
+
+
+def moments(text: pl.Series, zone: str) -> Instants:
+    """Convert a column of times as ``instants`` does.
+
+    Also read are slashes (2026/01/31), times without seconds, and UTC at the end.
+    """
+    read = instants(text, zone)
+    if read.problem.null_count() == len(text):
+        return read
+    parts = text.str.extract_groups(_MOMENT)
+    day = pl.concat_str([parts.struct.field(n) for n in "123"], separator="-")
+    seconds, offset = (parts.struct.field(n) for n in "56")
+    offset = offset.replace({"UTC": "Z", "GMT": "Z"})
+    whole = pl.concat_str(
+        [day, pl.lit("T"), parts.struct.field("4"), seconds.fill_null(":00"), offset.fill_null("")]
+    )
+    return instants(pl.select(pl.coalesce(whole, pl.lit(text))).to_series(), zone)
 
 
 def records(texts: pl.DataFrame, mapping: table.TableMapping, zone: str) -> pl.DataFrame:
@@ -64,7 +89,7 @@ class _RowReader:
         name = self.fields["job_id"].column or ""
         self.given.check(name, ids.is_null(), "is not a job id")
         columns = self.columns()
-        numbers = ids.str.extract(_NUMBERED).cast(pl.Int64)
+        numbers = ids.str.extract(_COUNTED).fill_null(ids.str.extract(_NUMBERED)).cast(pl.Int64)
         times = self.times(columns, numbers)
         named = {"number": self.texts["number"], "job_number": numbers}
         frame = pl.DataFrame({**named, **columns, **times, **self.given.faults()})
@@ -95,8 +120,12 @@ class _RowReader:
         )
         for name in ("node_list", "required_nodes"):
             if name in frame.columns:
-                good = shaping.by_distinct(frame[name], _hostlists)["good"]
-                frame = frame.with_columns(pl.when(pl.lit(good)).then(name).alias(name))
+                text = frame[name]
+                listed = text.str.contains(_LISTED).fill_null(value=False)
+                text = text.zip_with(~listed, text.str.replace_all(r"""[\[\]'" ]""", ""))
+                good = shaping.by_distinct(text, _hostlists)["good"]
+                frame = frame.with_columns(text.set(~good, None).alias(name))
+                self.given.doubt(self.fields[name].column or "", text.is_not_null() & ~good)
         if "gpu_types" in frame.columns:
             kind, gpus = pl.col("gpu_types").str.to_lowercase(), pl.col("gpus")
             named = pl.when(gpus > 0).then(pl.format("{}:{}", shaping.single_node(kind), gpus))
@@ -231,7 +260,7 @@ class _RowReader:
                 RefusalCode.TIME,
             )
             return Instants(value, value, self.nothing)
-        read = instants(text, self.zone)
+        read = moments(text, self.zone)
         wrong = read.problem.is_not_null()
         self.given.check(of.column or "", wrong, read.problem, RefusalCode.TIME)
         return read

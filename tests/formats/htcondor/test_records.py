@@ -160,13 +160,19 @@ def test_what_is_no_batch_job_is_counted(universe: int) -> None:
     assert (parsed.steps, parsed.records.height) == (1, 1)
 
 
+NEEDS = (
+    "an ad needs ClusterId, ProcId, JobStatus, QDate, which condor_history prints without "
+    "-attributes"
+)
+
+
 @pytest.mark.parametrize(
     ("ad", "why"),
     [
-        ({"ClusterId": None}, "attribute ClusterId is missing"),
-        ({"ProcId": "undefined"}, "attribute ProcId is missing"),
-        ({"QDate": None}, "attribute QDate is missing"),
-        ({"JobStatus": None}, "attribute JobStatus is missing"),
+        ({"ClusterId": None}, f"attribute ClusterId is missing: {NEEDS}"),
+        ({"ProcId": "undefined"}, f"attribute ProcId is missing: {NEEDS}"),
+        ({"QDate": None}, f"attribute QDate is missing: {NEEDS}"),
+        ({"JobStatus": None}, f"attribute JobStatus is missing: {NEEDS}"),
         ({"JobStatus": 9}, "attribute JobStatus: '9' is not a state"),
         ({"JobStatus": "four"}, "attribute JobStatus: 'four' is not a code"),
         ({"ProcId": "x"}, "attribute ProcId: 'x' is not a number of a job"),

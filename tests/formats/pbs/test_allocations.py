@@ -77,6 +77,8 @@ def test_nodes(text: str, amounts: Amounts) -> None:
         ("[host]/0*0", (Amounts(None, 1), None, None)),
         ("n 1/0+n2/0", (Amounts(2, 2), None, None)),
         ("n[1-99999]/0", (Amounts(1, 1), None, None)),
+        ("n1:ssinodes=2:mem=1kb:ncpus=4", (Amounts(4, 1, None, 1024), "n1", None)),
+        ("(n1:ncpus=2)+(n2:ncpus=1)", (Amounts(3, 2), "n1,n2", "cpus=2,1")),
         ("n[1-2]/0+" * 3 + "m/0", (Amounts(7, 3), "n1,n2,m", "cpus=3(x2),1")),
     ],
 )

@@ -34,6 +34,7 @@ set queue batch max_running = 200
 set queue batch max_user_run = 10
 set queue batch max_queuable = 500
 set queue batch resources_max.nodect = 8
+set queue batch resources_max.procct = 64
 set server max_user_run = 20
 """
 WORKQ, BATCH = {"partition": ("workq",)}, {"partition": ("batch",)}
@@ -57,12 +58,19 @@ def test_openpbs() -> None:
     )
 
 
+def test_limits_beside_one_of_a_group_are_read() -> None:
+    found = limits('set server max_run = "[g:chem=20], [u:PBS_GENERIC=30], [o:PBS_ALL=90]"\n')
+    assert found.limits == (Limit(most=30, per="user"), Limit(most=90))
+    assert found.problems == ("line 1: max_run of a group is not modelled",)
+
+
 def test_torque() -> None:
     found = limits(TORQUE)
     assert found.limits == (
         Limit(most=200, partition=("batch",)),
         Limit(most=10, per="user", partition=("batch",)),
         Limit(most=8, resource="nodes", per="job", partition=("batch",)),
+        Limit(most=64, resource="cpus", per="job", partition=("batch",)),
         Limit(most=20, per="user"),
     )
     assert found.problems == ("line 4: max_queuable is not modelled",)
@@ -73,6 +81,26 @@ def test_a_user_with_a_higher_limit_of_its_own_is_not_bound_by_that_of_all() -> 
     assert found.limits == (Limit(most=5, user=("ann",)),)
     (problem,) = found.problems
     assert problem == "a limit of 2 for each user is left out: ann have higher ones"
+
+
+def test_commands_that_administrators_wrote_need_no_blanks() -> None:
+    found = limits(
+        "set queue q resources_max.walltime=72:00:00\nset queue q max_running=1\n"
+        'set server max_run="[u:PBS_GENERIC = 5], [ u:ann = 3 ]"\n'
+    )
+    assert found.problems == ()
+    assert found.limits == (
+        Limit(most=0, walltime_above_s=259_200, partition=("q",)),
+        Limit(most=1, partition=("q",)),
+        Limit(most=5, per="user"),
+        Limit(most=3, user=("ann",)),
+    )
+
+
+def test_a_file_without_settings_is_named() -> None:
+    assert limits("Server altix\n    max_run = [u:PBS_GENERIC=4]\n").problems == (
+        "no line such as 'set server max_run = …': is it of qmgr -c 'print server'?",
+    )
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,12 @@ KEYS: list[tuple[str, dict[str, object]]] = [
     ("resvID=R1.srv", {"reservation": "R1.srv"}),
     ("Resource_List.qos=high", {"qos": "high"}),
     ("Resource_List.nodes=1 Resource_List.ncpus=8", {"cpus": 8, "nodes": 1, "gpus": 0}),
-    ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16}),
+    ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16, "req_cpus": 16}),
+    # the server adds `default_chunk.ncpus` to chunks that name no CPUs
+    ("Resource_List.select=4:mpiprocs=36 Resource_List.ncpus=144", {"cpus": 144, "req_cpus": 144}),
+    ("exec_host=n1/0-7 Resource_List.nodes=1:ppn=2", {"cpus": 8, "req_cpus": 2}),
+    ("exec_vnode=(n1:ncpus=4)", {"cpus": 4, "req_cpus": None}),
+    ("exec_host=n1:ncpus=4:mem=2gb", {"cpus": 4, "mem_bytes": 2 << 30, "node_list": "n1"}),
     ("Resource_List.pmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
     ("exec_host=n1/0-3 Resource_List.ncpus=1", {"cpus": 4}),
     ("total_execution_slots=9 unique_node_count=3", {"cpus": 9, "nodes": 3}),

@@ -1,5 +1,6 @@
 """Proposals for tables with unknown names, and that nothing of them is used silently."""
 
+import json
 import random
 import tomllib
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from audit.config.faults import validated
 from audit.config.table import TableMapping, presets
 from audit.errors import DialectError
 from audit.formats import dialects
+from audit.formats.dialects import Reading
 from audit.formats.table import proposals
 from audit.ingest.logs import open_log
 from tests.formats.table.test_samples import SAMPLES, TABLES, Sample
@@ -106,6 +108,152 @@ def test_records_of_apel_are_a_table_of_jobs() -> None:
     assert '# elapsed = { column = "WallDuration", unit = "s" } # equals end − start' in text
 
 
+def rows(names: str, *lines: str) -> bytes:
+    return "\n".join([names, *lines, ""]).encode()
+
+
+def times(*lines: str) -> bytes:
+    return rows("id,user,state,submitted,start_time,end_time,cores", *lines)
+
+
+def test_the_zone_of_times_with_an_offset_is_not_asked() -> None:
+    data = made(NAMED)
+    text = proposed(data.replace(b":00,", b":00-07:00,"))
+    assert "# zone" in text  # some times have none
+    every = (f"{k},u,OK,{iso(k)}-07:00,{iso(k + 5)}-07:00,{iso(k + 9)}-07:00,1" for k in range(4))
+    assert "# zone" not in proposed(times(*every))
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("ms", 10**3), ("us", 10**6)])
+def test_the_unit_of_epoch_times_follows_from_their_size(unit: str, factor: int) -> None:
+    lines = [
+        f"{k},u,done,{t * factor},{(t + 5) * factor},{(t + 9) * factor},1"
+        for k in range(4)
+        for t in [EPOCH + 60 * k]
+    ]
+    fields = mapping(proposed(times(*lines))).fields
+    assert {fields[name].unit for name in ("submit_time", "start_time", "end_time")} == {unit}
+
+
+def test_times_of_another_form_are_named_with_a_form_that_is_read() -> None:
+    text = proposed(
+        times(
+            *(f"{k},u,done,01/3{k}/2026,01/3{k}/2026,01/3{k}/2026,1" for k in (0, 1)),
+            "9,u,done,,,,1",
+        )
+    )
+    assert text.count("write them as 2026-01-31 12:00:00, or in seconds since 1970") == 3
+
+
+def test_times_that_count_from_another_instant_ask_for_it() -> None:
+    text = proposed(times(*(f"{k},u,done,{k},{k + 5},{k + 9},1" for k in range(4))))
+    assert '# origin = "2020-01-01"' in text
+    assert "# origin" not in proposed(made(NAMED))
+
+
+def test_a_wait_is_not_proposed_as_the_submission() -> None:
+    text = proposed(rows("id,queued_time,start_time", *(f"{k},{k},{EPOCH + k}" for k in range(4))))
+    assert "submit_time" not in mapping(text).fields
+    assert "# not proven: submit_time is often years before start_time" in text
+
+
+def test_a_walltime_that_is_the_elapsed_time_is_no_limit() -> None:
+    data = made(NAMED.replace("run_time", "wall_time").replace("time_limit", "x"))
+    text = proposed(data)
+    assert "walltime" not in mapping(text).fields
+    assert "not proven: it equals end − start, as no limit does" in text
+
+
+def test_durations_of_hours_minutes_and_seconds_need_no_proof() -> None:
+    names = "jobid,submit_time,time_limit,duration,waiting_time"
+    text = proposed(
+        rows(names, *(f"{k},{iso(k)},1-04:00:00,00:0{k}:00,00:00:09" for k in range(4)))
+    )
+    fields = mapping(text).fields
+    assert [fields[name].unit for name in ("walltime", "elapsed", "wait")] == ["clock"] * 3
+
+
+def test_durations_without_which_a_time_is_unknown_are_asked_about() -> None:
+    names = "job_number,submit_time,wait_time,duration,allocated_processors"
+    text = proposed(rows(names, *(f"{k},{EPOCH + k},5,9,16" for k in range(4))))
+    for field, column in (("wait", "wait_time"), ("elapsed", "duration")):
+        assert (
+            f'# {field} = {{ column = "{column}", unit = ? }} # in which unit: s, min, h?' in text
+        )
+    assert mapping(text).fields["cpus"].column == "allocated_processors"
+
+
+def test_requested_amounts_are_proposed_where_no_allocated_ones_are() -> None:
+    names = "job_id,start_time,end_time,nodes_req,processors_req,gpus_req"
+    line = f"{{}},{iso(EPOCH)},{iso(EPOCH + 9)},2,72,0"
+    fields = mapping(proposed(rows(names, *map(line.format, range(4))))).fields
+    columns = [fields[name].column for name in ("nodes", "cpus", "gpus")]
+    assert columns == ["nodes_req", "processors_req", "gpus_req"]
+    assert "req_cpus" not in fields
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(",", '","'), ("\t", r'"\t"')])
+def test_a_table_of_jobs_without_ids_says_how_to_number_them(separator: str, shown: str) -> None:
+    line = f"u1,{iso(EPOCH)},{iso(EPOCH + 9)},16"
+    data = rows("user_ID,start_time,end_time,node_count", *[line] * 4)
+    text = proposed(data.replace(b",", separator.encode()))
+    assert "a table needs job ids" in text
+    assert f"""awk '{{ print (NR > 1 ? NR - 1 : "job_id") {shown} $0 }}' LOG""" in text
+
+
+@pytest.mark.parametrize(("names", "known"), [("abcd", True), ("aabc", False)])
+def test_names_of_jobs_are_ids_if_they_differ(names: str, known: bool) -> None:
+    lines = (f"{name},u1,{EPOCH},{EPOCH + 9},1" for name in names)
+    text = proposed(rows("job_name,user,start_time,end_time,gpu_request", *lines))
+    assert ('job_id = "job_name"' in text) is known
+    assert ("a table needs job ids" in text) is not known
+
+
+def test_columns_may_be_separated_by_blanks() -> None:
+    lines = (f"{k} ana {EPOCH} {EPOCH + 5} 8" for k in range(4))
+    data = rows("ClusterId Owner QDate JobStartDate RequestCpus", *lines)
+    text = proposed(data)
+    assert "# One blank separates the columns: pass --separator ' ' too." in text
+    columns = {name: of.column for name, of in mapping(text).fields.items()}
+    assert (columns["submit_time"], columns["cpus"]) == ("QDate", "RequestCpus")
+    with pytest.raises(DialectError, match=r"pass --separator ' '$"):
+        dialects.table()["table"].header(data, Reading(table=mapping(text)))
+
+
+def test_a_column_called_queue_may_hold_the_wait() -> None:
+    names = "job_id,submit_time,start_time,end_time,queue"
+    waits = [(k, 3 * k % 7 + 1) for k in range(9)]
+    lines = (f"{k},{EPOCH},{EPOCH + wait},{EPOCH + 99},{wait}.0" for k, wait in waits)
+    text = proposed(rows(names, *lines))
+    assert "partition" not in mapping(text).fields
+    assert '# wait = { column = "queue", unit = "s" } # equals start − submit' in text
+
+
+JOBS: Final = [
+    {"run": {"jobId": k, "t": [{"a": 1}]}, "user": f"u{k}", "start_time": EPOCH + k, "numNodes": 2}
+    for k in range(4)
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (json.dumps(JOBS), ""),
+        ("\n".join(map(json.dumps, JOBS)), ""),
+        (json.dumps({"version": 1, "list": [1], "all": JOBS}, indent=1), "all."),
+    ],
+)
+def test_objects_of_json_are_a_table(text: str, path: str) -> None:
+    found = mapping(proposed(text.encode()))
+    assert {name: of.column for name, of in found.fields.items()} == {
+        "job_id": f"{path}run.jobId",
+        "user": f"{path}user",
+        "start_time": f"{path}start_time",
+        "nodes": f"{path}numNodes",
+    }
+    assert found.records == (path.removesuffix(".") or None)
+
+
 def test_times_out_of_order_are_not_proposed() -> None:
     text = proposed(made(NAMED, shuffled=True))
     assert not {"submit_time", "start_time"} & set(tomllib.loads(text))
@@ -125,6 +273,15 @@ def test_what_states_mean_is_proposed() -> None:
     assert '# What do these values of "status" mean: "zzz"?' in text
 
 
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [("COMPLETED_WALLTIME_REACHED", "TIMEOUT"), ("COMPLETED_FAILED", "FAILED")],
+)
+def test_a_completed_job_may_have_failed(word: str, state: str) -> None:
+    text = proposed(made(NAMED).replace(b"COMPLETED", word.encode()))
+    assert mapping(text).fields["state"].values == {"TIMEOUT": "TIMEOUT", word: state}
+
+
 def test_hostile_texts_stay_within_their_line() -> None:
     data = made(NAMED.replace("uid", "user")).replace(b"COMPLETED", b'C"\x07]#')
     text = proposed(data)
@@ -142,6 +299,9 @@ def test_hostile_texts_stay_within_their_line() -> None:
         b"user,state,submit_time\n" + b"a,b,2021-01-01 00:00:00\n" * 5,
         b"\xff\xfe\x00",
         b"{}",
+        b'[{"a": 1}, {"a": 2}, {"a": 3}]',
+        b'{"name": "x", "version": 1, "files": [1, 2, 3]}',
+        b'[{"jobid": 1, "start_time": 5}, {"jobid": 2',
     ],
 )
 def test_what_is_no_table_of_jobs_has_no_proposal(data: bytes) -> None:

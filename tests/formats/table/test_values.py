@@ -154,12 +154,54 @@ def test_a_pattern_takes_a_part() -> None:
     assert one(mapping, n="frontier")["remarks"] == [unreadable("column n")]
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("['n1']", "n1"),
+        ("['n1', 'n2']", "n1,n2"),
+        ('["n1","n2"]', "n1,n2"),
+        ("[1, 2]", "1,2"),
+        ("[1-2]", "[1-2]"),
+        ("n[1-2],m1", "n[1-2],m1"),
+        (None, None),
+    ],
+)
+def test_nodes_may_be_listed_as_python_does(text: str | None, nodes: str | None) -> None:
+    found = one(mapped(node_list="l"), l=text)
+    assert (found["node_list"], found["remarks"]) == (nodes, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2026-01-31 12:00:05 UTC", 5),
+        ("2026-01-31 12:00:05.25 UTC", 5),
+        ("2026/01/31 12:00:05", 5),
+        ("2026-01-31T12:00", 0),
+        ("2026-01-31T12:00Z", 0),
+        ("2026-01-31 13:00:05 +01:00", 5),
+    ],
+)
+def test_times_in_other_forms(text: str, second: int) -> None:
+    late = {"beg": "2026-02-01 00:00:00", "end": "2026-02-02 00:00:00"}
+    found = one(mapped(), sub=text, **late)
+    assert (found["submit_time"], found["problem"]) == (1_769_860_800 + second, None)
+
+
+def test_times_whose_form_is_ambiguous_are_refused() -> None:
+    assert one(mapped(), sub="01/02/2026 12:00:00")["problem"] == (
+        "column sub: '01/02/2026 12:00:00' is not a time"
+    )
+
+
 def test_lists_types_and_numbers_of_ids() -> None:
     mapping = mapped(node_list="l", gpus="g", gpu_types="t", nodes={"column": "l", "unit": "items"})
     found = one(mapping, id="app_15_14001", l="n1,n2", g="8", t="A100")
     assert (found["node_list"], found["nodes"], found["gpu_types"]) == ("n1,n2", 2, "a100:8")
     assert found["job_number"] == 14_001
-    assert one(mapping, l="n[1-")["node_list"] is None
+    assert one(mapping, id="1000.0")["job_number"] == 1000
+    found = one(mapping, l="n[1-")
+    assert (found["node_list"], found["remarks"]) == (None, [unreadable("column l")])
     assert one(mapping, id="dl5jcn0ivgxv479")["job_number"] is None
     found = one(mapping, id="12_3")
     assert (found["job_number"], found["array_task"]) == (12, 3)
