@@ -1,4 +1,4 @@
-"""``pbsnodes -a`` of PBS Pro, OpenPBS and TORQUE.
+"""``pbsnodes -a`` of PBS Pro, OpenPBS (also with ``-F json``) and TORQUE.
 
     node01
          state = free
@@ -67,8 +67,23 @@ def read(text: str) -> NodeListing:
             name, values = plain, {}
         else:
             problems.append(f"line {number}: neither a name nor a 'key = value'")
-    nodes = list(_joined(machines, problems))
-    return listing(nodes, SOURCE, problems)
+    return listing(list(_joined(machines, problems)), SOURCE, problems)
+
+
+def read_json(nodes: Mapping[str, object]) -> NodeListing:
+    """Read the object ``nodes`` of the output as JSON; never raises for its content."""
+    problems: list[str] = []
+    machines = [_machine(name, dict(_flat(values))) for name, values in nodes.items()]
+    return listing(list(_joined(machines, problems)), SOURCE, problems)
+
+
+def _flat(values: object) -> Iterator[tuple[str, str]]:
+    """Yield the values as the text names them: ``resources_available.ncpus``."""
+    for key, value in values.items() if isinstance(values, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{inner}", str(one)) for inner, one in value.items())
+        else:
+            yield str(key), str(value)
 
 
 def _joined(machines: Sequence[ListedNode], problems: list[str]) -> Iterator[ListedNode]:

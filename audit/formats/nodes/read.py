@@ -8,7 +8,7 @@ from audit.formats.nodes.machine import NodeListing
 
 EXPECTED = (
     "the output of 'scontrol show node -o' or '--json', 'sinfo -N -o \"%N|%c|%m|%G|%f|%R|%T\"' or "
-    "'pbsnodes -a'"
+    "'pbsnodes -a', also with '-F json'"
 )
 
 
@@ -32,6 +32,8 @@ def _of_json(text: str) -> NodeListing:
         why = str(error) if isinstance(error, ValueError) else "nested too deeply"
         return NodeListing(problems=(f"no JSON: {why}",))
     nodes = content.get("nodes") if isinstance(content, Mapping) else None
+    if isinstance(nodes, Mapping) and nodes:
+        return pbsnodes.read_json(nodes)
     if not isinstance(nodes, list):
         return NodeListing(problems=(f"no list 'nodes' in the JSON; expected is {EXPECTED}",))
     return scontrol.read_json(nodes)

@@ -149,9 +149,48 @@ def test_nodes_of_pbs_and_torque() -> None:
     assert len(said.problems) == 1
 
 
+def test_nodes_of_pbs_as_json() -> None:
+    """What ``pbsnodes -av -F json`` prints says the same as its text."""
+    text = """\
+n1[0]
+     state = free
+     resources_available.mem = 1024kb
+     resources_available.ncpus = 4
+     resources_available.ngpus = 2
+     resources_available.ssd = True
+n1[1]
+     state = free
+     resources_available.mem = 1024kb
+     resources_available.ncpus = 4
+n2
+     state = offline
+     queue = gpuq
+     resources_available.ncpus = 8
+"""
+    half = {"mem": "1024kb", "ncpus": 4}
+    nodes = {
+        "n1[0]": {"state": "free", "resources_available": half | {"ngpus": 2, "ssd": "True"}},
+        "n1[1]": {"state": "free", "resources_available": half},
+        "n2": {"state": "offline", "queue": "gpuq", "resources_available": {"ncpus": 8}},
+    }
+    assert read(json.dumps({"pbs_version": "23.06.06", "nodes": nodes})) == read(text)
+    assert len(read(text).nodes) == 2
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "{}", '{"nodes": 3}', '{"nodes":' * 9_999, "[1]", "NODELIST\nn1", "x y z", "\0" * 9],
+    [
+        "",
+        "{",
+        "{}",
+        '{"nodes": {}}',
+        '{"nodes": 3}',
+        '{"nodes":' * 9_999,
+        "[1]",
+        "NODELIST\nn1",
+        "x y z",
+        "\0" * 9,
+    ],
 )
 def test_what_is_no_listing_is_refused(text: str) -> None:
     said = read(text)
