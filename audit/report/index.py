@@ -143,7 +143,7 @@ def render_index(
             of = trends.get(cluster, Trend())
             enough = tuple(point for point in of.points if point.attempts >= LEAST_JOBS)
             drawn = trend(replace(of, points=enough), delayed=False)
-            parts.append((cluster, page.pictures([drawn]), reports, pages(reports[0][0])))
+            parts.append((cluster, page.by_key([drawn]), reports, pages(reports[0][0])))
     words = {word.value: title for word, title in phrases.WORDS.items()}
     with reading("index of reports"):
         return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

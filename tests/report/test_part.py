@@ -19,7 +19,7 @@ from audit.report.sections import passed_over
 from audit.report.sections.advice import section as advice
 from audit.report.sections.advice.record import Advised
 from audit.report.sections.causes.record import Causes, Scattered
-from audit.report.sections.machine.record import MachineOverTime, Outage
+from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over import OrderTest, Stuck, StuckAttempt
 from audit.report.sections.registry import notices
 from audit.report.sections.rules.record import BoundRule, BoundRules
@@ -43,7 +43,7 @@ def partly(main: str = "unexplained", why: str = WHY) -> Contents:
         BoundRules((BoundRule("limit of 10 running jobs per user", 9_000.0, 90),)),
         OrderTest(tested={"user": 40}, stuck=Stuck(1, 0, (attempt,))),
         Causes(scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),)),
-        MachineOverTime(outages=(Outage(0, 1),)),
+        MachineOverTime(outages=((0, 1),)),
         figures=(
             figure(f"cause_{main}_share", 0.6, 0.5, 0.7),
             *shares,

@@ -68,7 +68,7 @@ def as_html(story: Story) -> str:
         "cluster": story.subject.cluster,
         "sentences": sentences.sentences(story),
         "timeline": sentences.timeline(story),
-        "picture": render.picture(drawn) if drawn else None,
+        "picture": drawn,
         "tables": [
             {"caption": caption, "titles": titles, "rows": rows}
             for caption, titles, rows in tables(story)

@@ -46,10 +46,12 @@ def trend(of: Trend, *, delayed: bool) -> Chart | None:
     y = scales.linear([highest / size], scales.plain)
     targets = [TipRange(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
     ends = (
-        f"{series.brief(value(point.wait_mean), highest)} {_when(point)}"
+        f"{wording.rough_duration(value(point.wait_mean), highest)} {_when(point)}"
         for _, point in (known[0], known[-1])
     )
-    words = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)
+    words = "; ".join(
+        f"{point.label} {wording.rough_duration(value(point.wait_mean))}" for _, point in known
+    )
     return Chart(
         "trend",
         f"Mean wait: {', '.join(ends)}",

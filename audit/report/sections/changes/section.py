@@ -16,7 +16,7 @@ from audit.report import part, wording
 from audit.report.contents import PoolPart
 from audit.report.figures import SMALL_SAMPLE, Figure
 from audit.report.finding import Place
-from audit.report.sections.changes.record import CauseChange, Change, Trend, TrendPoint
+from audit.report.sections.changes.record import CauseChange, Trend, TrendPoint
 from audit.report.sections.passed_over import OrderTest
 from audit.report.sections.rules.record import BoundRules
 from audit.report.source import SectionSource
@@ -125,7 +125,7 @@ def preceding(period: Period, in_zone: ZoneInfo) -> tuple[Period, str]:
 def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:
     """Return the trend of sums (``course.SUMS``) over ``over.points`` and ``over.halves``."""
     points = _points(over.points, course(sums, len(over.points), _SEED, resamples))
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Figure, ...] = ()
     if of_halves.height:
         changes = _changes(course(of_halves, len(over.halves), _SEED, resamples))
     return Trend(over.unit, points, changes, over.before, over.settings_changed)
@@ -207,12 +207,12 @@ def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:
     )
 
 
-def _changes(made: Course) -> tuple[Change, ...]:
+def _changes(made: Course) -> tuple[Figure, ...]:
     if min(made.attempts[-2:]) < SMALL_SAMPLE:
         return ()
     before = made.figures[-2]
     return tuple(
-        Change(name, _figure(name, difference))
+        _figure(name, difference)
         for name, difference in made.differences.items()
         if before[name].value is not None
     )
@@ -282,7 +282,7 @@ def passed_before(place: Place) -> str:
 def changed(trend: Trend, metric: str, kind: str) -> Difference | None:
     """Return the change of a figure in words; ``kind`` is ``time`` or ``share``."""
     change = trend.change(metric)
-    if change is None or (value := change.difference.value) is None:
+    if change is None or (value := change.value) is None:
         return None
     if not change.significant:
         return Difference(f"no significant change from {trend.before}", None)

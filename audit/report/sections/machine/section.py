@@ -19,9 +19,8 @@ from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
 from audit.report.contents import PoolPart
-from audit.report.figures import records
 from audit.report.finding import Kind, whole
-from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from audit.report.sections.machine.record import Burst, MachineOverTime
 from audit.report.source import ReportSection, SectionSource
 
 BURST_DAYS: Final = 0.25
@@ -50,7 +49,7 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
             )
     return {
         pool: MachineOverTime(
-            records(Outage, outages),
+            tuple(outages.iter_rows()),
             tuple((day, waiting[pool].get(first, 0.0)) for first, day in days.items())
             if pool in waiting
             else (),
@@ -164,7 +163,9 @@ def machine(pool: PoolPart) -> Chart | None:
     )
 
 
-def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) -> Shaded | None:
+def _shaded(
+    outages: Sequence[tuple[int, int]], first: str, high: float, zone_name: str
+) -> Shaded | None:
     """Return the outages of the days from ``first`` on, in days of the cluster's clock."""
     clock = zone(zone_name)
     midnight = datetime.fromisoformat(first)
@@ -173,13 +174,13 @@ def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) 
         local = datetime.fromtimestamp(instant, clock).replace(tzinfo=None)
         return min(max((local - midnight) / timedelta(days=1), 0.0), high)
 
-    ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
+    ranges = sorted((place(begin), place(end)) for begin, end in outages)
     inside = [(begin, end) for begin, end in ranges if begin < end]
     return Shaded(_OUTAGES, inside) if inside else None
 
 
 def _hours(hours: float) -> str:
-    return f"{wording.number(hours, 2)} h" if hours >= 1 else series.brief(3_600 * hours)
+    return f"{wording.number(hours, 2)} h" if hours >= 1 else wording.rough_duration(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:

@@ -86,7 +86,7 @@ def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
     assert march.cause_unexplained_share.value == pytest.approx(unexplained / booked)
     change = trend.change("wait_mean")
     assert trend.before == "2026-02"
-    assert change.difference.value == 29.5
+    assert change.value == 29.5
     assert change.significant
     assert not trend.settings_changed
 
@@ -164,7 +164,7 @@ def test_a_whole_log_is_cut_into_what_makes_no_more_than_24_points(con: Connecti
     assert (trend.unit, trend.before) == ("month", "the earlier half of the log")
     assert sum(point.attempts for point in trend.points) == 730
     change = trend.change("wait_mean")
-    assert change.difference.value == pytest.approx(182.5, abs=1)
+    assert change.value == pytest.approx(182.5, abs=1)
     for days, unit in ((20, "day"), (100, "week"), (365, "month")):
         trend = of(con, Period("some..days", FIRST, FIRST + days * DAY))
         assert trend.unit == unit
