@@ -52,7 +52,9 @@ def withheld(subject: str, why: Withheld) -> str:
 
 def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
     """Return when a job should start, as known at ``now``; ``record`` ends the sentence."""
-    low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
+    low, mid, high, today = (
+        datetime.fromtimestamp(time, ZoneInfo(zone)) for time in (*bounds, now)
+    )
     unique = mid.date() == low.date() and high - low < timedelta(days=1)
     likely = f"{mid:%H:%M}" if unique else _day(mid, today)
     first, last = _day(low, today), _day(high, today)
@@ -70,10 +72,6 @@ def beside_plans(of: PlansJudged) -> str:
         f"minute earlier and {later} later. Median error of fairaudit for the same jobs: "
         f"{wording.duration(of.predicted_error_s)}."
     )
-
-
-def _local(time: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(time, ZoneInfo(zone))
 
 
 def _day(time: datetime, today: datetime) -> str:
