@@ -16,7 +16,7 @@ from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.study import layout
 from audit.report.study.page import Cell, Section, Study, by_pool, pool_prefix, verdict_table
@@ -144,7 +144,7 @@ def week(attempts: pl.DataFrame, model: LogModel, seed: int) -> Chart:
         for name, of in shown.items()
     ]
     targets = [
-        TipRange(
+        (
             float(hour),
             hour + 1.0,
             f"{series.WEEKDAYS[hour // 24]} {hour % 24} h: "

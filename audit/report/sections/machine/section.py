@@ -14,7 +14,7 @@ from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Shaded, TipRange
+from audit.report.charts.marks.lines import Line, Panel, Shaded
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
@@ -153,7 +153,7 @@ def machine(pool: PoolPart) -> Chart | None:
         alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     if shaded:
-        alt += f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}."
+        alt += f" Shaded: {wording.plural(len(shaded[1]), 'outage')}."
     return Chart(
         "machine",
         title,
@@ -176,7 +176,7 @@ def _shaded(
 
     ranges = sorted((place(begin), place(end)) for begin, end in outages)
     inside = [(begin, end) for begin, end in ranges if begin < end]
-    return Shaded(_OUTAGES, inside) if inside else None
+    return (_OUTAGES, inside) if inside else None
 
 
 def _hours(hours: float) -> str:
@@ -217,9 +217,7 @@ def _panel(
     points.append((ends[-1], points[-1][1]))
     every = 7 if len(points) > _POINTED_AT else 1
     targets = [
-        TipRange(
-            begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say)
-        )
+        (begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say))
         for at in range(0, len(drawn), every)
     ]
     spans = [
