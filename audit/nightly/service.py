@@ -58,8 +58,7 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
             except Exception:
                 say(f"{cluster.name}: a defect of fairaudit:\n{traceback.format_exc()}")
             finally:  # one run makes up for all that were missed, also during it
-                times = timetable.times_of(config, cluster)
-                coming[cluster.name] = timetable.next_after(times, cluster.zone, int(clock()))
+                coming[cluster.name] = timetable.next_run(config, cluster, int(clock()))
 
         running: Future[None] | None = None
         try:
@@ -93,8 +92,7 @@ def planned(config: Config, state: Path, now: int) -> dict[str, int]:
         if due is None:
             due = earlier.get(cluster.name, now if old.exists() else None)
             if due is None or due > now:  # the times may have been changed since
-                times = timetable.times_of(config, cluster)
-                due = timetable.next_after(times, cluster.zone, now)
+                due = timetable.next_run(config, cluster, now)
             first[cluster.name] = due
         coming[cluster.name] = due
     history.plan(state, first)

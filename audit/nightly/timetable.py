@@ -51,6 +51,7 @@ def next_after(times: str, zone: str, after: int) -> int:
     return best
 
 
-def times_of(config: Config, cluster: Cluster) -> str:
-    """Return when a cluster's runs are due, as five fields of cron."""
-    return config.service.by_cluster.get(cluster.name, config.service.times)
+def next_run(config: Config, cluster: Cluster, after: int) -> int:
+    """Return when a cluster's first run after an instant is due, epoch s."""
+    times = config.service.by_cluster.get(cluster.name, config.service.times)
+    return next_after(times, cluster.zone, after)
