@@ -23,7 +23,7 @@ from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over import OrderTest, Stuck, StuckAttempt
 from audit.report.sections.registry import notices
 from audit.report.sections.rules.record import BoundRule, BoundRules
-from tests.report.first_page.sample import decision, ruled
+from tests.report.first_page.sample import decision, ruled, with_figures
 from tests.report.owner import sample as owners
 from tests.report.sample import contents, figure, having, pool, present
 from tests.report.sections.measured import found, waited
@@ -91,7 +91,7 @@ def test_page_one_says_only_that_the_log_is_a_part() -> None:
     page = compose(ruled(share=0.5, part=True, decision=made), "UTC")
     assert page.sentence.plain == "The log holds only a part of the jobs."
     assert page.to_try[-1].plain == "No change was tested: the log holds only a part of the jobs."
-    texts = " ".join(sentence.plain for sentence in page.shown if sentence != page.cannot)
+    texts = " ".join(sentence.plain for sentence in with_figures(page) if sentence != page.cannot)
     assert not re.search(r"\bfree\b|\bidle\b", texts), texts
 
 

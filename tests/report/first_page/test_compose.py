@@ -12,7 +12,7 @@ from audit.metrics.verdict import Because, Word
 from audit.report.first_page import phrases
 from audit.report.first_page.compose import MOST_ON_PAGE, compose, lines, mail
 from audit.report.first_page.page import FirstPage, PageFacts
-from audit.report.first_page.sentences import NOTHING, Sentence
+from audit.report.first_page.sentences import NOTHING
 from audit.report.sections.causes.record import RuleTime, Where
 from audit.report.sections.causes.shown import CAUSES, FULL, KEYS
 from audit.report.sections.changes.record import Half
@@ -43,30 +43,8 @@ def _verdict_is_a_word_and_a_sentence(page: FirstPage) -> None:
 
 
 def _each_key_occurs_once(page: FirstPage) -> None:
-    keys = Counter(part.key for sentence in _with_figures(page) for part in sentence.parts)
+    keys = Counter(part.key for sentence in sample.with_figures(page) for part in sentence.parts)
     assert [key for key, number in keys.items() if key and number > 1] == []
-
-
-def _with_figures(page: FirstPage) -> list[Sentence]:
-    """All texts of the page that have figures."""
-    found = [page.sentence, page.kicker, page.cannot]
-    for cell in page.strip:
-        found += cell
-    if not page.quiet:
-        found.append(page.why_sub)
-        for group in page.groups:
-            found += [group.total, *(row.share for row in group.rows)]
-        found += page.notes
-        for size in page.sizes:
-            found += [size.jobs, size.waiting, size.median, size.p90]
-        found += [page.size_note, page.who_sub]
-        for listed in page.who:
-            found.append(listed.title)
-            for row in listed.rows:
-                found += [row.jobs, row.waiting, row.median, row.similar, row.reason]
-        found.append(page.who_foot)
-    found += [page.changed, *page.to_try, *(step.text for step in page.trust)]
-    return [*found, *page.trust_lines, page.limits]
 
 
 def _groups_add_up(page: FirstPage) -> None:
