@@ -59,9 +59,11 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
 
 def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
     span = contents.span
-    over = stretches(con, contents.cluster, span.period, span.zone)
+    source = SectionSource(
+        con, contents.cluster, span.period, zone=span.zone, options=contents.options
+    )
+    over = stretches(source)
     of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}
-    source = SectionSource(con, contents.cluster, span.period, options=contents.options)
     published = source.rows("published_blocks", **of_own)
     begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
     starts = (stretch.from_time for stretch in (*over.points, *over.halves))
@@ -74,7 +76,7 @@ def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[
         of = contents
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
-            over = stretches(con, of.cluster, of.span.period, span.zone)
+            over = stretches(replace(source, period=of.span.period))
         waits = source.rows("published_waits", **of_own, **who._asdict())
         parts = _parts(of, over, who, own, published, waits)
         pending = _starts(source, who)

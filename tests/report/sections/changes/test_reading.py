@@ -6,7 +6,9 @@ import pytest
 from audit.model import Period
 from audit.periods import between, covering, parse_day, zone
 from audit.registry.causes import COLUMNS
-from audit.report.sections.changes.section import POINTS, preceding, trends
+from audit.report.contents import Settings
+from audit.report.sections.changes.section import POINTS, preceding, read
+from audit.report.source import SectionSource
 from audit.store import database
 from audit.store.database import Connection
 
@@ -71,7 +73,9 @@ def months(con: Connection, *differing: str) -> list[Period]:
 
 
 def of(con: Connection, period: Period):  # type: ignore[no-untyped-def]
-    return trends(con, "demo", period, "observed", "Europe/Berlin", 100)["batch"]
+    settings = Settings(resamples=100)
+    source = SectionSource(con, "demo", period, zone="Europe/Berlin", settings=settings)
+    return read(source)["batch"]
 
 
 def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
