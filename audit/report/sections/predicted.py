@@ -1,6 +1,5 @@
 """Predicted starts: in sentences, on the cluster's clock, and how good they were (SPEC §13)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -179,14 +178,9 @@ def _sentence(one: Predicted) -> str:
     return f"{sentence} Another {withheld}" if one.withheld else sentence
 
 
-def simple(one: Predicted) -> Sequence[float | None]:
-    """Return the median errors of the three simple predictions, s."""
-    return one.recent_error_s, one.alike_error_s, one.modelled_error_s
-
-
 SECTION: Final = ReportSection(
     "predicted",
     Predictions,
     read,
-    filters=(judged, predicted_lead, simple, predicted_number, predicted_of),
+    filters=(judged, predicted_lead, predicted_number, predicted_of),
 )
