@@ -47,7 +47,7 @@ from audit.pipeline.inferring import SPAN_S, of_period
 from audit.pipeline.opening import dated, recorded_attempts
 from audit.report import index
 from audit.report.contents import Contents, Settings, Who
-from audit.report.index import IndexVerdict, Link, answers, render_index
+from audit.report.index import IndexVerdict, answers, render_index
 from audit.report.sections.changes import section as changes
 from audit.report.sections.changes.record import Trend
 from audit.report.sections.registry import notices
@@ -459,9 +459,9 @@ def write_index(con: Connection, site: Site) -> Path | None:
         page = site.report(cluster, period) / HTML
         return link(page) if page.is_file() else None  # None: it is no longer kept
 
-    def pages(answer: IndexVerdict) -> list[Link]:
+    def pages(answer: IndexVerdict) -> list[tuple[Who, str]]:
         found = drawing.found(site.report(answer.cluster, answer.period))
-        return [Link(who, link(file)) for file, who in found.items()]
+        return [(who, link(file)) for file, who in found.items()]
 
     shown = [answer for answer in answers(con) if href(answer.cluster, answer.period)]
     if not shown:
