@@ -185,8 +185,8 @@ def simulate(
         session = site.session(logs, progress, fit=not no_fit)
         outcome = simulation.simulate(session, change, out)
     warn(outcome.warnings)
-    if outcome.written is not None:
-        show(outcome.written)
+    if out is not None:
+        show(out)
     else:
         print("\n".join(simulation.table(pool) for pool in outcome.comparisons), end="")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -93,7 +94,7 @@ def init(
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
-        draft = draft.named(typer.prompt("Name of the cluster", err=True))
+        draft = replace(draft, name=typer.prompt("Name of the cluster", err=True))
     initial.save(output, _written(initial.with_table(draft, table, output.parent)), force=force)
     if slurm:
         _first_audit(output, logs or [], draft.name)

@@ -249,12 +249,13 @@ def _part(of: OwnerContents) -> MailPart:
     for wait in most.longest[:_LONGEST]:
         title = wording.first_upper(owner_text.long_title(wait, most, of.span.zone))
         longest.append(" ".join((f"{title}.", *owner_text.explained(wait, who, most))))
+    way = owner_text.way(most.ways[0], most) if most.ways else owner_text.no_way(most)
     return MailPart(
         owner_text.verdict(most, who, named=True),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
         owner_text.answers(most) if most.attempts else (),
         owner_text.notes(most),
-        owner_text.best_way(most) if most.attempts else "",
+        way if most.attempts else "",
         tuple(longest),
     )
 

@@ -35,7 +35,7 @@ from audit.files import privacy, replace
 from audit.ingest import evidence
 from audit.metrics.attempts import population
 from audit.metrics.attempts.similar import LEAD_S
-from audit.model import ATTEMPTS, OBSERVED, Period
+from audit.model import ATTEMPTS, Period
 from audit.nightly import sources
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
@@ -46,11 +46,12 @@ from audit.pipeline.drawing import HTML
 from audit.pipeline.inferring import SPAN_S, of_period
 from audit.pipeline.opening import dated, recorded_attempts
 from audit.report import index
-from audit.report.contents import Contents, Who
-from audit.report.index import IndexVerdict, Link, answers, render_index
+from audit.report.contents import Contents, Settings, Who
+from audit.report.index import IndexVerdict, answers, render_index
+from audit.report.sections.changes import section as changes
 from audit.report.sections.changes.record import Trend
-from audit.report.sections.changes.section import trends
 from audit.report.sections.registry import notices
+from audit.report.source import SectionSource
 from audit.report.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival
@@ -458,9 +459,9 @@ def write_index(con: Connection, site: Site) -> Path | None:
         page = site.report(cluster, period) / HTML
         return link(page) if page.is_file() else None  # None: it is no longer kept
 
-    def pages(answer: IndexVerdict) -> list[Link]:
+    def pages(answer: IndexVerdict) -> list[tuple[Who, str]]:
         found = drawing.found(site.report(answer.cluster, answer.period))
-        return [Link(who, link(file)) for file, who in found.items()]
+        return [(who, link(file)) for file, who in found.items()]
 
     shown = [answer for answer in answers(con) if href(answer.cluster, answer.period)]
     if not shown:
@@ -478,7 +479,8 @@ def _trends(con: Connection, shown: list[IndexVerdict], resamples: int) -> dict[
     for cluster, answer in newest.items():
         zone = queries.run(con, "report/cluster", cluster=cluster, period=answer.period)["zone"][0]
         period = Period(answer.period, answer.from_time, answer.to_time)
-        of_pools = trends(con, cluster, period, OBSERVED, zone, resamples)
+        settings = Settings(resamples=resamples)
+        of_pools = changes.read(SectionSource(con, cluster, period, zone=zone, settings=settings))
         if answer.pool in of_pools:
             found[cluster] = of_pools[answer.pool]
     return found

@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,67 +35,50 @@ if TYPE_CHECKING:
 
 
 def pull_evidence(work: Work, cluster: Cluster) -> None:
-    """Read the evidence of a cluster; what cannot be read is a failure, and the rest is read."""
+    """Read samples and logs of a cluster's scheduler: output of commands, and files that changed.
+
+    What cannot be read is a failure, and the rest is read.
+    """
+    site = work.site
     for number, origin in enumerate(cluster.evidence):
-        _Pulled(work, cluster, origin, number).pull()
+        if origin.command is not None:
+            spool = site.state / f"{places.file_name(cluster.name)}-evidence-{number}.txt"
+            watch = partial(work.progress, f"pulling {cluster.name}", 0, 1)
+            printed = sources.printed(origin, site.folder, spool, cluster.zone, watch=watch)
+            with _failing(work), withholding(when=site.config.hides(cluster.name)), printed as path:
+                _take_evidence(work, cluster, origin, path, work.now)
+            continue
+        paths = sources.files(origin, site.folder)
+        if not paths:
+            why = f"cluster {cluster.name!r}: no file matches {origin.files!r}"
+            work.night.warnings.append(why)
+        for path in paths:
+            with _failing(work):
+                look = streams.check_is_file(path)
+                key = {"cluster": cluster.name, "kind": origin.kind, "path": readable(path)}
+                looks = {"size": look.st_size, "modified_ns": look.st_mtime_ns}
+                if queries.rows(work.con, "evidence_seen", **key) != [tuple(looks.values())]:
+                    _take_evidence(work, cluster, origin, path, None)
+                    database.put(work.con, "evidence_seen", key, looks)
 
 
-@dataclass(frozen=True)
-class _Pulled:
-    """Samples or logs of a cluster's scheduler."""
+def _take_evidence(
+    work: Work, cluster: Cluster, origin: EvidenceConfig, path: Path, taken: int | None
+) -> None:
+    from audit.ingest.evidence import EvidenceFile, take_in  # an idle run loads no frames
 
-    work: Work
-    cluster: Cluster
-    origin: EvidenceConfig
-    number: int
+    doubt = take_in(work.con, cluster.name, EvidenceFile(origin.kind, path), cluster.zone, taken)
+    if doubt is not None:
+        work.night.warnings.append(f"cluster {cluster.name!r}: {doubt}")
 
-    def pull(self) -> None:
-        """Read the command's output, or the files that are new or look different.
 
-        An unreadable file is a failure; the rest is read.
-        """
-        work, origin, site = self.work, self.origin, self.work.site
-        if origin.command is None:
-            paths = sources.files(origin, site.folder)
-            if not paths:
-                why = f"cluster {self.cluster.name!r}: no file matches {origin.files!r}"
-                work.night.warnings.append(why)
-            for path in paths:
-                self._unless_wrong(partial(self._changed, path))
-            return
-        name = f"{places.file_name(self.cluster.name)}-evidence-{self.number}.txt"
-        spool = site.state / name
-        with withholding(when=site.config.hides(self.cluster.name)):
-            self._unless_wrong(partial(self._printed, spool))
-
-    def _printed(self, spool: Path) -> None:
-        work, zone = self.work, self.cluster.zone
-        watch = partial(work.progress, f"pulling {self.cluster.name}", 0, 1)
-        with sources.printed(self.origin, work.site.folder, spool, zone, watch=watch) as path:
-            self._take(path, work.now)
-
-    def _changed(self, path: Path) -> None:
-        """Read a file unless it looks as it did when it was last read."""
-        look = streams.check_is_file(path)
-        key = {"cluster": self.cluster.name, "kind": self.origin.kind, "path": readable(path)}
-        looks = {"size": look.st_size, "modified_ns": look.st_mtime_ns}
-        if queries.rows(self.work.con, "evidence_seen", **key) != [tuple(looks.values())]:
-            self._take(path, None)
-            database.put(self.work.con, "evidence_seen", key, looks)
-
-    def _take(self, path: Path, taken: int | None) -> None:
-        from audit.ingest.evidence import EvidenceFile, take_in  # an idle run loads no frames
-
-        of = (self.cluster.name, EvidenceFile(self.origin.kind, path), self.cluster.zone)
-        doubt = take_in(self.work.con, *of, taken)
-        if doubt is not None:
-            self.work.night.warnings.append(f"cluster {self.cluster.name!r}: {doubt}")
-
-    def _unless_wrong(self, do: Callable[[], None]) -> None:
-        try:
-            do()
-        except AuditError as error:
-            self.work.night.failures.append(error)
+@contextmanager
+def _failing(work: Work) -> Iterator[None]:
+    """Record an error of the block as a failure of the run."""
+    try:
+        yield
+    except AuditError as error:
+        work.night.failures.append(error)
 
 
 SETTLED_S: Final = 3600
@@ -214,11 +197,8 @@ class _Pull:
         windows: list[sources.SourceWindow | None] = [None]
         if source.in_windows:
             windows = [*sources.windows(source, cluster.zone, work.now)]
-        try:
-            with errors.withholding(when=work.site.config.hides(cluster.name)):
-                self._run_command()
-        except errors.AuditError as error:
-            work.night.failures.append(error)
+        with _failing(work), withholding(when=work.site.config.hides(cluster.name)):
+            self._run_command()
         return {str(self._spool(window)) for window in windows}
 
     def _spool(self, window: sources.SourceWindow | None) -> Path:

@@ -86,9 +86,7 @@ def look(site: Site, now: int) -> StatusAnswer:
                 problem=problem,
                 overdue=overdue,
                 due=instant,
-                next=timetable.next_after(
-                    timetable.times_of(site.config, cluster), cluster.zone, now
-                ),
+                next=timetable.next_run(site.config, cluster, now),
                 last_run=last,
                 sources=tuple(_source(one, site.folder) for one in cluster.sources),
             )
@@ -179,8 +177,7 @@ def due(
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
-            times = timetable.times_of(config, cluster)
-            return timetable.next_after(times, cluster.zone, min(entry.started_at, now))
+            return timetable.next_run(config, cluster, min(entry.started_at, now))
     return planned.get(cluster.name)
 
 

@@ -66,7 +66,6 @@ class PoolComparison:
 class SimulateResult:
     """The result of a simulation."""
 
-    written: Path | None
     comparisons: tuple[PoolComparison, ...]
     warnings: tuple[str, ...]
 
@@ -113,8 +112,8 @@ def simulate(session: Session, change: ScenarioChange, out: Path | None = None) 
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"
         with refusals(UsageError, out, "cannot be written", "--out"):
-            replace.write(out, to_swf(whole, setting) if as_swf else to_parquet(whole))
-    return SimulateResult(out, tuple(comparisons), setting.warnings)
+            replace.write(out, to_swf(whole, setting) if as_swf else _parquet(whole))
+    return SimulateResult(tuple(comparisons), setting.warnings)
 
 
 _SHOWN: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
@@ -196,8 +195,7 @@ def to_swf(schedule: pl.DataFrame, setting: ClusterSettings) -> bytes:
     return swf.write(frame, entries, notes)
 
 
-def to_parquet(schedule: pl.DataFrame) -> bytes:
-    """Return a schedule as a Parquet file."""
+def _parquet(schedule: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     schedule.write_parquet(buffer)
     return buffer.getvalue()

@@ -118,7 +118,7 @@ def _build(
         **logs.read(source, parts),
         **usage.read(source),
     )
-    return with_verdicts(con, contents) if schedule == OBSERVED else contents
+    return with_verdicts(source, contents) if schedule == OBSERVED else contents
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
@@ -142,7 +142,7 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
 
 def _span(source: SectionSource) -> Span:
     period = source.period
-    ((newest,),) = queries.rows(source.con, "latest_instant", cluster=source.cluster)
+    ((newest,),) = source.tuples("latest_instant")
     (span,) = records(
         Span,
         source.rows("records/span"),

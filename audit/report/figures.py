@@ -48,6 +48,13 @@ class Figure:
     unit: str = ""
     attempts: int | None = None  # that it is computed from
 
+    @property
+    def significant(self) -> bool:
+        """Whether its interval excludes 0."""
+        return (
+            self.lower is not None and self.upper is not None and not self.lower <= 0 <= self.upper
+        )
+
 
 class Figures:
     """A record with figures."""

@@ -41,13 +41,6 @@ class IndexVerdict(NamedTuple):
     not_known: float | None  # share of the waiting
 
 
-class Link(NamedTuple):
-    """The page of a user or account, and its address."""
-
-    who: Who
-    href: str
-
-
 def keep(con: Connection, contents: Contents) -> None:
     """Store the verdicts of a report, replacing those on the same period."""
     span, pages = contents.span, {page.pool: page for page in contents.first}
@@ -118,7 +111,7 @@ def render_index(
     answers: Sequence[IndexVerdict],
     trends: Mapping[str, Trend],
     href: Callable[[str, str], str | None],
-    pages: Callable[[IndexVerdict], Sequence[Link]],
+    pages: Callable[[IndexVerdict], Sequence[tuple[Who, str]]],
 ) -> str:
     """Return the page as one self-contained file.
 
@@ -127,7 +120,7 @@ def render_index(
         trends: by cluster, of the main pool.
         href: returns the address of the report on a cluster and a period, relative to the page;
             or None.
-        pages: returns the pages of users and accounts with a report.
+        pages: returns the users and accounts with a page beside a report, and its address.
 
     Raises:
         ReportError: a verdict cannot be shown.
@@ -143,7 +136,7 @@ def render_index(
             of = trends.get(cluster, Trend())
             enough = tuple(point for point in of.points if point.attempts >= LEAST_JOBS)
             drawn = trend(replace(of, points=enough), delayed=False)
-            parts.append((cluster, page.pictures([drawn]), reports, pages(reports[0][0])))
+            parts.append((cluster, page.by_key([drawn]), reports, pages(reports[0][0])))
     words = {word.value: title for word, title in phrases.WORDS.items()}
     with reading("index of reports"):
         return page.html("report/index.html", {"parts": parts, "words": words}, ["point.js"])

@@ -343,9 +343,9 @@ def rough_within(figure: Figure) -> str:
     return f" ({interval_})" if interval_ else ""
 
 
-def rough_duration(seconds: float) -> str:
-    """Return a length of time in two digits and one unit."""
-    unit, size = time_unit(abs(seconds))
+def rough_duration(seconds: float, like: float | None = None) -> str:
+    """Return a length of time in two digits, and in its own unit or that of the length ``like``."""
+    unit, size = time_unit(abs(seconds if like is None else like))
     return f"{two_digits(seconds / size)} {unit}"
 
 

@@ -74,10 +74,6 @@ class Draft:
     """Comments by key path (``clusters.pools[0].capacity``)."""
     evidence: tuple[config.EvidenceConfig, ...] = ()
 
-    def named(self, name: str) -> "Draft":
-        """Return the draft with a name for the cluster."""
-        return replace(self, name=name)
-
     @property
     def cluster(self) -> config.Cluster:
         """The cluster of config.toml; raises UsageError if its name is unknown or not Unicode."""

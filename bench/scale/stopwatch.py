@@ -47,7 +47,8 @@ AUDIT: Mapping[str, str] = {
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
     "audit.report.build.pools": "figures of pools",
-    "audit.report.sections.changes.section.trends": "trend",
+    "audit.report.sections.changes.section.attempts.course_sums": "trend",
+    "audit.report.sections.changes.section.trend_of": "trend",
     "audit.pipeline.drawing.draw": "making the page",
     "audit.oneoff.audit.publish.free": "writing the file",
 }

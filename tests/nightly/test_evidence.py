@@ -88,3 +88,17 @@ def test_what_fails_is_a_failure_and_the_rest_is_read(tmp_path: Path) -> None:
     found = night(settings, tmp_path)
     assert ["command 'false' failed" in str(error) for error in found.failures] == [True]
     assert published(tmp_path, "SELECT job_id, state FROM evidence") == [("1", "HELD")]
+
+
+def test_what_a_command_complains_of_is_withheld_where_names_are_hidden(tmp_path: Path) -> None:
+    (tmp_path / "people.key").write_bytes(b"k" * 32)
+    (tmp_path / "people.key").chmod(0o600)
+    settings = site(
+        tmp_path,
+        people={"key_file": "people.key"},
+        evidence=({"kind": "squeue", "command": ("sh", "-c", "echo user anna >&2; exit 3")},),
+    )
+    write(tmp_path / "logs" / "1.swf", month(0))
+    (failure,) = night(settings, tmp_path).failures
+    assert "command 'sh' failed with exit code 3" in str(failure)
+    assert "anna" not in str(failure)

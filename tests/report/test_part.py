@@ -19,11 +19,11 @@ from audit.report.sections import passed_over
 from audit.report.sections.advice import section as advice
 from audit.report.sections.advice.record import Advised
 from audit.report.sections.causes.record import Causes, Scattered
-from audit.report.sections.machine.record import MachineOverTime, Outage
+from audit.report.sections.machine.record import MachineOverTime
 from audit.report.sections.passed_over import OrderTest, Stuck, StuckAttempt
 from audit.report.sections.registry import notices
 from audit.report.sections.rules.record import BoundRule, BoundRules
-from tests.report.first_page.sample import decision, ruled
+from tests.report.first_page.sample import decision, ruled, with_figures
 from tests.report.owner import sample as owners
 from tests.report.sample import contents, figure, having, pool, present
 from tests.report.sections.measured import found, waited
@@ -43,7 +43,7 @@ def partly(main: str = "unexplained", why: str = WHY) -> Contents:
         BoundRules((BoundRule("limit of 10 running jobs per user", 9_000.0, 90),)),
         OrderTest(tested={"user": 40}, stuck=Stuck(1, 0, (attempt,))),
         Causes(scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),)),
-        MachineOverTime(outages=(Outage(0, 1),)),
+        MachineOverTime(outages=((0, 1),)),
         figures=(
             figure(f"cause_{main}_share", 0.6, 0.5, 0.7),
             *shares,
@@ -91,7 +91,7 @@ def test_page_one_says_only_that_the_log_is_a_part() -> None:
     page = compose(ruled(share=0.5, part=True, decision=made), "UTC")
     assert page.sentence.plain == "The log holds only a part of the jobs."
     assert page.to_try[-1].plain == "No change was tested: the log holds only a part of the jobs."
-    texts = " ".join(sentence.plain for sentence in page.shown if sentence != page.cannot)
+    texts = " ".join(sentence.plain for sentence in with_figures(page) if sentence != page.cannot)
     assert not re.search(r"\bfree\b|\bidle\b", texts), texts
 
 

@@ -1,5 +1,6 @@
 """A first config.toml: what is inferred and from what, and that it reads back the same."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def test_missing_values_are_left_out() -> None:
     assert draft.name is None
     with pytest.raises(UsageError, match="--name"):
         initial.write(draft)
-    draft = draft.named("mine")
+    draft = replace(draft, name="mine")
     cluster = loaded(draft)
     assert (cluster.zone, cluster.pools) == ("UTC", (config.PoolConfig(name="all"),))
     note = "Left out, since it is not in the log's header: each run uses the peak"

@@ -13,7 +13,7 @@ from audit.progress import printable
 from audit.report import wording
 from audit.report.charts.marks import lines as lines_of
 from audit.report.charts.marks import scales
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.style import EARLIER, INK, LATER, OWN, Chart
 from audit.report.render import page as render
@@ -68,7 +68,7 @@ def as_html(story: Story) -> str:
         "cluster": story.subject.cluster,
         "sentences": sentences.sentences(story),
         "timeline": sentences.timeline(story),
-        "picture": render.picture(drawn) if drawn else None,
+        "picture": drawn,
         "tables": [
             {"caption": caption, "titles": titles, "rows": rows}
             for caption, titles, rows in tables(story)
@@ -177,7 +177,7 @@ def chart(story: Story) -> Chart | None:
         floor = tops
     capacity = [(at, float(use.capacity)) for at, use in zip(times, shown, strict=True)]
     layers.append(Line("capacity", capacity, INK, "4 3", step=True, width=1))
-    targets = [TipRange(use.begin, use.end, _tip(use, subject.zone)) for use in points]
+    targets = [(use.begin, use.end, _tip(use, subject.zone)) for use in points]
     top = max(max(use.capacity, use.own + use.earlier + use.later) for use in points)
     y = scales.linear([float(top)], scales.plain, title=f"{unit} in use")
     panel = Panel(_time(begin, end, subject.zone), y, layers, targets=targets)

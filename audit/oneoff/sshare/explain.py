@@ -40,7 +40,7 @@ class FairShareQuestion:
     since: str | None = None  # default: a half-life before the instant
     back_at: float | None = None  # default: the FairShare at ``since``
     want: float | None = None  # FairShare for which shares are searched
-    job: str | None = None  # a job whose cost is shown; see ``jobs.request_of``
+    job: str | None = None  # a job whose cost is shown; see ``recompute.job_of``
 
 
 def explain(

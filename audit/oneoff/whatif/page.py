@@ -98,10 +98,10 @@ class PoolChange(NamedTuple):
     decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
     @property
-    def told(self) -> bool:
+    def is_stated(self) -> bool:
         """Whether figures of the whole pool after the change may be stated (SPEC §11)."""
-        untold = pl.col("outcome").is_in([comparison.NOT_AGREEING, comparison.NOT_REPRODUCED])
-        return self.parts.filter(pl.col("dimension") == "all", untold).is_empty()
+        unknown = pl.col("outcome").is_in([comparison.NOT_AGREEING, comparison.NOT_REPRODUCED])
+        return self.parts.filter(pl.col("dimension") == "all", unknown).is_empty()
 
 
 def study(log: str, title: str, options: str, pools: Sequence[PoolChange], draws: Draws) -> Study:
@@ -154,7 +154,7 @@ def _sections(compared: PoolChange) -> list[Section]:
         "pool": [
             {"schedule": title, **schedule._asdict()}
             for title, schedule in (("Today", compared.today), ("After", compared.after))
-            if title == "Today" or compared.told
+            if title == "Today" or compared.is_stated
         ],
         "account-outcomes": (
             (

@@ -167,7 +167,9 @@ def _rows(compared: PoolChange, change: str) -> Iterator[tuple[object, ...]]:
     for metric in ("agreement", "missed_share"):
         value = (getattr(compared, metric), *none, "1", compared.today.attempts)
         yield (compared.pool, "today", metric, "all", None, *value)
-    schedules = {"today": compared.today, **({change: compared.after} if compared.told else {})}
+    schedules = {"today": compared.today}
+    if compared.is_stated:
+        schedules[change] = compared.after
     for setting, whole in schedules.items():
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)

@@ -33,7 +33,8 @@ def alone(svg: str) -> str:
     """Return an inline SVG as a separate SVG in light colours."""
     own = re.sub(r'role="img" aria-label="[^"]*"', _ALONE, svg, count=1)
     seen = re.sub(r'<g fill="none" pointer-events="all">.*?</g>', "", own)
-    return re.sub(r' data-tip="[^"]*"', "", _VARIABLE.sub(_light, seen))
+    light = _VARIABLE.sub(lambda found: SHADES[found[1]].light, seen)
+    return re.sub(r' data-tip="[^"]*"', "", light)
 
 
 def has_png() -> bool:
@@ -69,10 +70,6 @@ def _fonts() -> list[str]:
 
 _ALONE: Final = 'xmlns="http://www.w3.org/2000/svg"'
 _VARIABLE: Final = re.compile(r'(?<=")var\(--([a-z]+)\)(?=")')
-
-
-def _light(found: re.Match[str]) -> str:
-    return SHADES[found[1]].light
 
 
 def _svg(chart: Chart, attributes: str) -> str:

@@ -49,12 +49,6 @@ def jobs(label: str, pool: PoolPart) -> str:
     return wording.width_units(label, pool.resource)
 
 
-def brief(seconds: float, like: float | None = None) -> str:
-    """Return a length of time in two digits, and in its own unit or that of the length ``like``."""
-    unit, size = wording.time_unit(abs(seconds if like is None else like))
-    return f"{wording.two_digits(seconds / size)} {unit}"
-
-
 def part(share: float) -> str:
     """Return a share in two digits."""
     return f"{wording.number(100 * share, 2)} %"

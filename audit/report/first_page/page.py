@@ -132,25 +132,3 @@ class FirstPage:
         """Its sentences: not the strip, tables, footnotes, key, charts, and lines of evidence."""
         said = (self.sentence, self.cannot, self.why_sub, *self.notes, self.size_note, self.who_sub)
         return tuple(one for one in (*said, self.changed, *self.to_try, *self.trust_lines) if one)
-
-    @property
-    def shown(self) -> tuple[Sentence, ...]:
-        """All texts of the page that have figures, in order."""
-        found = [self.sentence, self.kicker, self.cannot]
-        for cell in self.strip:
-            found += cell
-        if not self.quiet:
-            found.append(self.why_sub)
-            for group in self.groups:
-                found += [group.total, *(row.share for row in group.rows)]
-            found += self.notes
-            for size in self.sizes:
-                found += [size.jobs, size.waiting, size.median, size.p90]
-            found += [self.size_note, self.who_sub]
-            for listed in self.who:
-                found.append(listed.title)
-                for row in listed.rows:
-                    found += [row.jobs, row.waiting, row.median, row.similar, row.reason]
-            found += [self.who_foot]
-        found += [self.changed, *self.to_try, *(step.text for step in self.trust)]
-        return (*found, *self.trust_lines, self.limits)

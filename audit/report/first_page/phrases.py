@@ -1,7 +1,7 @@
 """All phrases of page one, each declared once.
 
 Braces are slots. The conditions under which a phrase is said are in the modules that fill it:
-``verdicts``, ``reasons``, ``sections`` and ``elsewhere``.
+those of ``sections``, and ``compose``.
 """
 
 from collections.abc import Mapping

@@ -30,8 +30,8 @@ from audit.report.sections.trust import section as trust
 from audit.report.sections.trust.record import Known
 from audit.report.sections.waits import section as waits
 from audit.report.sections.who.section import Context, of_people
+from audit.report.source import SectionSource
 from audit.store import database, queries
-from audit.store.database import Connection
 
 _DAY_S: Final = 86_400
 REFUSED: Final = 0.05
@@ -43,12 +43,9 @@ Loads = tuple[float | None, float | None]
 _TIES: Final = ("submit_time", "number", "task", "job_id", "attempt")
 
 
-def verdicts(con: Connection, contents: Contents) -> tuple[PoolVerdict, ...]:
+def verdicts(source: SectionSource, contents: Contents) -> tuple[PoolVerdict, ...]:
     """Return the verdict on each pool of a report, the one with most waiting first."""
-    span = contents.span
-    of = {"cluster": contents.cluster, "period": span.name}
-    rows = queries.run(con, "first_page/base", **of, from_time=span.from_time)
-    overtaken = queries.run(con, "first_page/overtaken", **of)
+    rows, overtaken = (source.rows(f"first_page/{name}") for name in ("base", "overtaken"))
     lacking = gaps(contents)
     return tuple(
         PoolVerdict(
@@ -88,40 +85,40 @@ def missing_days(contents: Contents) -> int:
     return int(min(before + after, span.to_time - span.from_time) // _DAY_S)
 
 
-def with_verdicts(con: Connection, contents: Contents) -> Contents:
+def with_verdicts(source: SectionSource, contents: Contents) -> Contents:
     """Return the content of a report with the verdict and page one of each pool.
 
     ``contents`` are of the observed schedule.
     """
-    found = verdicts(con, contents)
-    of = {"cluster": contents.cluster, "period": contents.span.name}
-    in_force = queries.rows(con, "rules/in_force", **of)
-    contents = replace(contents, verdicts=found, rules=tuple(RuleInForce(*row) for row in in_force))
+    found = verdicts(source, contents)
+    rules = tuple(RuleInForce(*row) for row in source.tuples("rules/in_force"))
+    contents = replace(contents, verdicts=found, rules=rules)
     if contents.brief:
         return contents
     span = contents.span
     days = wording.days(span.from_time, span.last, span.zone)
-    read = facts_of(con, contents, found, days)
+    read = facts_of(source, contents, found, days)
     pages = tuple(compose(one, contents.span.zone) for one in read)
     return replace(contents, first=pages)
 
 
 def facts_of(
-    con: Connection, contents: Contents, found: Sequence[PoolVerdict], days: str
+    source: SectionSource, contents: Contents, found: Sequence[PoolVerdict], days: str
 ) -> list[PageFacts]:
     """Return the numbers of page one of each pool in which jobs ended, most waiting first."""
     parts = {pool.name: pool for pool in contents.pools}
-    jobs = _jobs(con, contents, contents.span.period)
+    jobs = _jobs(source, source.period)
     of_pools = ((one, only(jobs, pl.col("pool") == one.pool)) for one in found)
     return [
-        _Reading(con, contents, parts[one.pool], one, days, of_pool).facts()
+        _Reading(source, contents, parts[one.pool], one, days, of_pool).facts()
         for one, of_pool in of_pools
         if one.pool in parts and (parts[one.pool].attempts or parts[one.pool].undated)
     ]
 
 
-def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
-    of = {"cluster": contents.cluster, "schedule": OBSERVED, "whole": period.whole_log}
+def _jobs(source: SectionSource, period: Period) -> pl.DataFrame:
+    con = source.con
+    of = {"cluster": source.cluster, "schedule": OBSERVED, "whole": period.whole_log}
     within = {"from_time": period.from_time, "to_time": period.to_time}
     every = queries.columns(con, "first_page/jobs", **of, **within)
     read = [name for name in every if name not in _TIES]
@@ -131,7 +128,7 @@ def _jobs(con: Connection, contents: Contents, period: Period) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    con: Connection
+    source: SectionSource
     contents: Contents
     pool: PoolPart
     of: PoolVerdict
@@ -222,8 +219,7 @@ class _Reading:
 
     def _rows(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a query of the period about the pool."""
-        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        rows = queries.run(self.con, query, **of).filter(pool=self.pool.name)
+        rows = self.source.rows(query).filter(pool=self.pool.name)
         return list(rows.iter_rows(named=True))
 
     def _rules(self) -> tuple[dict[str, RuleTime], dict[tuple[str, str], str]]:
@@ -292,7 +288,7 @@ class _Reading:
         jobs = jobs.select("user", "wait_s", "end_time")
         before, unit = None, kind_of(period.name)
         if unit is not None:
-            known = queries.rows(self.con, "computed", cluster=self.contents.cluster)
+            known = self.source.tuples("computed")
             before = next(
                 (
                     Period(name, begin, end)
@@ -308,7 +304,7 @@ class _Reading:
             if unit == kind_of(period.name) or None not in loads:
                 if min(before.to_time - before.from_time, self._covered) < page_one.LEAST_S:
                     return None
-                earlier = _jobs(self.con, self.contents, before).filter(pool=self.pool.name)
+                earlier = _jobs(self.source, before).filter(pool=self.pool.name)
                 return page_one.compared(earlier, jobs, loads, unit)
         begin = period.to_time - self._covered
         middle = (begin + period.to_time) // 2
@@ -327,19 +323,15 @@ class _Reading:
         The figures of a period that was not computed are those of its jobs on the whole pool. They
         count if the same share of the reported period is its utilization: the capacity was whole.
         """
-        period, of = self.contents.span.period, {"cluster": self.contents.cluster}
+        source, period, pool = self.source, self.source.period, self.pool.name
         now = self.pool.figure("utilization").value
-        rows = queries.rows(
-            self.con, "first_page/busy", **of, period=before.name, pool=self.pool.name
-        )
+        rows = source.tuples("first_page/busy", period=before.name, pool=pool)
         if rows or kind_of(period.name) is not None:
             return (rows[0][0] if rows else None), now
         shares = []
         for one in (before, period):
             span = {"from_time": one.from_time, "to_time": one.to_time}
-            ((used,),) = queries.rows(
-                self.con, "first_page/used", **of, **span, pool=self.pool.name
-            )
+            ((used,),) = source.tuples("first_page/used", **span, pool=pool)
             shares.append(used / (self.pool.capacity * (one.to_time - one.from_time)))
         known = now is not None and abs(shares[1] - now) < _SAME_LOAD
         return (shares[0] if known else None), now
@@ -352,7 +344,6 @@ class _Reading:
             return float(jobs.select(of.mean()).item() or 0.0) if jobs.height else 0.0
 
         queues = jobs["partition"].drop_nulls().n_unique() > 1 if jobs.height else False
-        of = {"cluster": contents.cluster}
         return Known(
             contents.records,
             contents.refused,
@@ -368,19 +359,17 @@ class _Reading:
             share(pl.col("priority").is_not_null() & (pl.col("priority").n_unique() > 1)),
             tuple(dict.fromkeys(log.dialect for log in contents.inputs)),
             trust.by_priority(jobs) if jobs.height else None,
-            tuple(kind for (kind,) in queries.rows(self.con, "evidence_kinds", **of)),
+            tuple(kind for (kind,) in self.source.tuples("evidence_kinds")),
             contents.gaps,
             trust.missing(contents.inputs),
         )  # fmt: skip
 
     def _nodes(self) -> tuple[int, int]:
-        of = {"cluster": self.contents.cluster, "pool": self.pool.name}
-        ((nodes, declared),) = queries.rows(self.con, "first_page/nodes", **of)
+        ((nodes, declared),) = self.source.tuples("first_page/nodes", pool=self.pool.name)
         return nodes, declared
 
     def _agreement(self) -> float | None:
-        of = {"cluster": self.contents.cluster, "period": self.contents.span.name}
-        ((best,),) = queries.rows(self.con, "first_page/agreement", **of, pool=self.pool.name)
+        ((best,),) = self.source.tuples("first_page/agreement", pool=self.pool.name)
         return None if best is None else self.pool[Advised].judged(float(best))
 
 

@@ -36,11 +36,6 @@ class Sentence(NamedTuple):
         """The text for terminals and mails."""
         return self.text.replace("\u00a0", " ")
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of its figures."""
-        return tuple(part.key for part in self.parts if part.key)
-
     def __bool__(self) -> bool:
         return bool(self.parts)
 

@@ -11,7 +11,6 @@ import polars as pl
 from audit.metrics import disclosure
 from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
-from audit.model import OBSERVED
 from audit.periods import zone
 from audit.registry.requested import MATERIAL
 from audit.report import stored
@@ -32,8 +31,8 @@ from audit.report.sections.changes.record import Trend
 from audit.report.sections.changes.section import Stretches, stretches, trend_of
 from audit.report.sections.passed_over import OrderTest
 from audit.report.sections.who.record import Entity
+from audit.report.source import SectionSource
 from audit.report.standing import standing
-from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
 
@@ -60,14 +59,16 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
 
 def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
     span = contents.span
-    over = stretches(con, contents.cluster, span.period, span.zone)
+    source = SectionSource(
+        con, contents.cluster, span.period, zone=span.zone, options=contents.options
+    )
+    over = stretches(source)
     of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}
-    published = queries.run(con, "published_blocks", cluster=contents.cluster, **of_own)
+    published = source.rows("published_blocks", **of_own)
     begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
     starts = (stretch.from_time for stretch in (*over.points, *over.halves))
-    attempts = _attempts(con, contents, owners, [*starts, *begun])
-    key = {"cluster": contents.cluster, "period": span.name}
-    usage = queries.run(con, "usage/decayed", **key, rows=_ALL)
+    attempts = _attempts(source, owners, [*starts, *begun])
+    usage = source.rows("usage/decayed", rows=_ALL)
     targets = usage.drop_nulls("share").sort("method", "parent", "partition")
     made = []
     for who in owners:
@@ -75,11 +76,11 @@ def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[
         of = contents
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
-            over = stretches(con, of.cluster, of.span.period, span.zone)
-        waits = queries.run(con, "published_waits", cluster=of.cluster, **of_own, **who._asdict())
+            over = stretches(replace(source, period=of.span.period))
+        waits = source.rows("published_waits", **of_own, **who._asdict())
         parts = _parts(of, over, who, own, published, waits)
-        pending = _starts(con, contents, who)
-        fairshare = _fairshare(con, of, who)
+        pending = _starts(source, who)
+        fairshare = _fairshare(source, of, who)
         frames = (own, published, waits, pending, *fairshare)
         seen = "".join(frame.write_csv() for frame in frames)
         made.append(
@@ -103,24 +104,20 @@ def _build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[
     return tuple(made)
 
 
-def _starts(con: Connection, contents: Contents, who: Who) -> pl.DataFrame:
+def _starts(source: SectionSource, who: Who) -> pl.DataFrame:
     """Return the predicted starts of a user's pending jobs, if pages show them."""
-    span = contents.span
-    within = {"from_time": span.from_time, "to_time": span.to_time, "whole": span.whole_log}
-    if who.kind != "user" or not contents.options.starts:
-        return pl.DataFrame()
-    return queries.run(con, "owner/starts", cluster=contents.cluster, name=who.name, **within)
+    shown = who.kind == "user" and source.options.starts
+    return source.rows("owner/starts", name=who.name) if shown else pl.DataFrame()
 
 
-def _fairshare(con: Connection, of: Contents, who: Who) -> list[pl.DataFrame]:
+def _fairshare(source: SectionSource, of: Contents, who: Who) -> list[pl.DataFrame]:
     """Return a user's FairShare by association, if there is any and the period is over.
 
     Otherwise its last day would show when the log ends, with the end of another user's job.
     """
     if who.kind != "user" or of.brief or of.span.whole_log:
         return []
-    key = {"cluster": of.cluster, "period": of.span.name, "user": who.name}
-    rows = queries.run(con, "owner/fairshare", **key).filter(last_as_of=of.span.to_time)
+    rows = source.rows("owner/fairshare", user=who.name).filter(last_as_of=of.span.to_time)
     return [rows] if rows.height else []
 
 
@@ -138,28 +135,21 @@ def _span_of(own: pl.DataFrame, span: Span) -> Span:
     return replace(span, from_time=int(first), to_time=last, log_begin=None, last_end=None)
 
 
-def _attempts(
-    con: Connection, contents: Contents, owners: Sequence[Who], starts: Sequence[int]
-) -> pl.DataFrame:
+def _attempts(source: SectionSource, owners: Sequence[Who], starts: Sequence[int]) -> pl.DataFrame:
     """Return the columns of ``sql/queries/owner/attempts.sql``, by arrival.
 
     Rows are the attempts of the period, those present while one of them waited, and those that
     ended after any of ``starts``, epoch s.
     """
-    cluster, span = contents.cluster, contents.span
-    request = {
-        "cluster": cluster,
-        "schedule": OBSERVED,
-        "users": [who.name for who in owners if who.kind == "user"],
-        "accounts": [who.name for who in owners if who.kind == "account"],
+    names = {
+        f"{kind}s": [who.name for who in owners if who.kind == kind] for kind in ("user", "account")
     }
-    if span.whole_log:
-        read = queries.run(con, "owner/attempts", **request, until=None, since=None)
-        return ordered(read, *_ORDER)
-    first = first_arrival(con, cluster, span.from_time, span.to_time)
-    since = min([span.from_time, *starts, *([] if first is None else [first])])
-    read = queries.run(con, "owner/attempts", **request, until=span.to_time, since=since)
-    return ordered(read, *_ORDER)
+    period, since, until = source.period, None, None
+    if not period.whole_log:
+        first = first_arrival(source.con, source.cluster, period.from_time, period.to_time)
+        since = min([period.from_time, *starts, *([] if first is None else [first])])
+        until = period.to_time
+    return ordered(source.rows("owner/attempts", **names, since=since, until=until), *_ORDER)
 
 
 def _parts(

@@ -58,7 +58,9 @@ def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> s
 def _values(contents: OwnerContents, *, linked: bool) -> dict[str, object]:
     days, dated = page.dates(contents.span)
     return {
-        "identity": identity.of_page(contents, linked=linked),
+        "identity": identity.written(
+            contents, owner=contents.who, linked=linked, seen=contents.seen
+        ),
         "report": REPORT if linked else None,
         "title": f"Waits of {text.owner(contents.who)} on {wording.name(contents.cluster)}",
         "contents": contents,
@@ -81,7 +83,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "their": their,
         "answers": text.answers(of, their),
         "notes": text.notes(of, their),
-        "charts": page.pictures([owner_why(of, who.name), trend(of.trend, delayed=False)]),
+        "charts": page.by_key([owner_why(of, who.name), trend(of.trend, delayed=False)]),
         "waits": [
             (part, meanwhile(part.cause, part=of.pool.part)) for part in of.parts if part.share
         ],

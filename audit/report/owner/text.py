@@ -259,11 +259,6 @@ def fairshare(of: FairshareCourse, zone: str) -> str:
     )
 
 
-def best_way(of: OwnerPart) -> str:
-    """Return the best choice of another width or walltime, if there is one."""
-    return way(of.ways[0], of) if of.ways else no_way(of)
-
-
 def _why_not(of: OwnerPart) -> str:
     if of.everybody is None:
         return "No comparison: no week is closed yet, or too few other users had jobs"

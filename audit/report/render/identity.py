@@ -8,7 +8,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -42,32 +42,25 @@ class ClaimedReport:
     seen: str = ""  # digest of the data of such a page
 
 
-def written(contents: Contents) -> str:
-    """Return the identity of a report as one word."""
-    return _word(contents, {})
+def written(contents: "Contents | OwnerContents", **of_page: object) -> str:
+    """Return the identity of a report, or of a page of it, as one word.
 
-
-def of_page(contents: "OwnerContents", *, linked: bool) -> str:
-    """Return the identity of the page of a user or account as one word; see ``ClaimedReport``."""
-    return _word(contents, {"owner": contents.who, "linked": linked, "seen": contents.seen})
-
-
-def _word(contents: "Contents | OwnerContents", more: Mapping[str, object]) -> str:
+    ``of_page`` are the further fields of ``ClaimedReport`` that say which page of whom.
+    """
     claim = {
         "cluster": contents.cluster,
         "period": [contents.span.name, contents.span.from_time, contents.span.to_time],
         "run_id": contents.provenance.run_id,
         "version": contents.provenance.version,
         "options": asdict(contents.options),
-        **more,
+        **of_page,
     }
-    text = json.dumps(claim, sort_keys=True, separators=(",", ":"), default=_thresholds).encode()
+
+    def thresholds(of: VerdictConfig) -> dict[str, object]:
+        return of.model_dump(exclude={"fail"})  # which words fail is not part of a report
+
+    text = json.dumps(claim, sort_keys=True, separators=(",", ":"), default=thresholds).encode()
     return _MARK + base64.urlsafe_b64encode(text).decode()
-
-
-def _thresholds(of: VerdictConfig) -> dict[str, object]:
-    """Return the thresholds of the verdict; which words fail is not part of a report."""
-    return of.model_dump(exclude={"fail"})
 
 
 def read(report: bytes) -> ClaimedReport:
@@ -76,19 +69,16 @@ def read(report: bytes) -> ClaimedReport:
     Raises:
         ReportError: it contains none, or an unreadable one.
     """
-    for part in _parts(report):
-        if found := _FOUND.search(part):
-            return _claim(found[1])
-    raise ReportError("it contains no identity of a report: it is another file, or it was edited")
-
-
-def _claim(word: bytes) -> ClaimedReport:
-    try:
-        return TypeAdapter(ClaimedReport).validate_python(
-            json.loads(base64.urlsafe_b64decode(word))
+    found = next(filter(None, map(_FOUND.search, _parts(report))), None)
+    if not found:
+        raise ReportError(
+            "it contains no identity of a report: it is another file, or it was edited"
         )
+    try:
+        claim = json.loads(base64.urlsafe_b64decode(found[1]))
+        return TypeAdapter(ClaimedReport).validate_python(claim)
     except ValueError as error:
-        raise ReportError(f"its identity cannot be read: it was edited ({error})") from (error)
+        raise ReportError(f"its identity cannot be read: it was edited ({error})") from error
 
 
 def _parts(report: bytes) -> Iterator[bytes]:

@@ -28,7 +28,6 @@ from audit.report.figures import SMALL_SAMPLE
 from audit.report.finding import UNEXPLAINED, Place
 from audit.report.first_page import amounts, phrases
 from audit.report.render import export, identity, sandbox
-from audit.report.render.export import File
 from audit.report.render.sandbox import SandboxLimits
 from audit.report.sections.changes.charts import changes
 from audit.report.sections.changes.section import passed_before
@@ -55,69 +54,36 @@ _APART: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A chart as the templates need it."""
-
-    key: str
-    title: str
-    note: str
-    alt: str
-    inline: "Markup"  # SVG with the colours of the page
-    width: int
-    height: int
-
-    @property
-    def still(self) -> str:
-        """A data: URI of the SVG in light colours: most charts are not on paper."""
-        return data_uri("image/svg+xml", drawing.alone(self.inline))
-
-
-@dataclass(frozen=True, slots=True)
 class Drawn:
-    """All charts of a report, for the page and for paper."""
+    """All charts of a report by key, for the page and for paper."""
 
-    pools: tuple[Mapping[str, Picture], ...]
-    usages: tuple[Mapping[str, Picture], ...]
-    parts: Mapping[str, Picture]
+    pools: tuple[Mapping[str, Chart], ...]
+    usages: tuple[Mapping[str, Chart], ...]
+    parts: Mapping[str, Chart]
 
 
 def charts_of(pool: PoolPart) -> dict[str, Chart]:
     """Return the charts of one pool that have data, by key."""
-    made = (draw(pool) for section in SECTIONS for draw in section.charts)
-    return {chart.key: chart for chart in made if chart is not None}
+    return by_key(draw(pool) for section in SECTIONS for draw in section.charts)
+
+
+def by_key(charts: Iterable[Chart | None]) -> dict[str, Chart]:
+    """Return charts by key, without those that have no data."""
+    return {chart.key: chart for chart in charts if chart is not None}
 
 
 def draw(contents: Contents) -> Drawn:
     """Draw all charts of a report; errors as of ``render_html``."""
     some = not contents.empty
     with reading(contents.cluster, contents.span.name):
-        of_pools = (charts_of(pool).values() if pool.attempts else () for pool in contents.pools)
         usages = [usage_charts.usage(usage) for usage in contents.usages if some]
         occupied = usage_charts.occupied(contents.occupied) if some else None
         penalties = usage_charts.penalties(contents.choice) if some else None
         return Drawn(
-            tuple(map(pictures, of_pools)),
-            tuple(pictures([usage]) for usage in usages),
-            pictures([occupied, penalties]),
+            tuple(charts_of(pool) if pool.attempts else {} for pool in contents.pools),
+            tuple(by_key([usage]) for usage in usages),
+            by_key([occupied, penalties]),
         )
-
-
-def pictures(charts: Iterable[Chart | None]) -> dict[str, Picture]:
-    """Return charts as the templates need them, by key; None is left out."""
-    return {chart.key: picture(chart) for chart in charts if chart is not None}
-
-
-def picture(chart: Chart) -> Picture:
-    """Return a chart as the templates need it."""
-    return Picture(
-        chart.key,
-        chart.title,
-        chart.note,
-        chart.alt,
-        trusted(drawing.inline(chart)),
-        chart.width,
-        chart.height,
-    )
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
@@ -184,7 +150,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "one": one,
             "has_why": bool(main and main.pool.figure(UNEXPLAINED).value is not None),
             "one_number": main.number if main else 1,
-            "drawn_one": pictures([changes(one.steps, one.step, one.marks)]) if one else {},
+            "drawn_one": by_key([changes(one.steps, one.step, one.marks)]) if one else {},
             "asked": phrases.ASKED,
             "thresholds": contents.options.thresholds.model_dump(exclude={"fail"}),
             "others": contents.first[1:],
@@ -197,7 +163,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "charts": drawn.pools,
             "usage_charts": drawn.usages,
             "parts_charts": drawn.parts,
-            "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
+            "downloads": export.files(contents),
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
             "key_figures": labels.key_figures(),
             "nuwt_measures": labels.listed(Heading.OWNERS),
@@ -222,14 +188,6 @@ def dates(span: Span) -> tuple[str, str]:
     """Return the days of a period in words, and the date of its page."""
     dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return wording.days(span.from_time, span.last, span.zone), dated
-
-
-def downloads(files: Iterable[File]) -> list[dict[str, str]]:
-    """Return files as the templates need them."""
-    return [
-        {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
-        for file in files
-    ]
 
 
 def html(
@@ -287,8 +245,17 @@ def _policy(script: str) -> str:
     )
 
 
-def data_uri(kind: str, text: str) -> str:
-    """Return a text as a ``data:`` address."""
+def _inline(chart: Chart) -> "Markup":
+    """Return a chart as SVG with the colours of the page."""
+    return trusted(drawing.inline(chart))
+
+
+def _still(chart: Chart) -> str:
+    """Return the address of a chart in light colours, for paper."""
+    return _data_uri(drawing.still(chart), "image/svg+xml")
+
+
+def _data_uri(text: str, kind: str) -> str:
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
@@ -327,6 +294,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"inline": _inline, "still": _still, "data_uri": _data_uri}
     for module, names in _FILTERS.items():
         environment.filters.update({name: getattr(module, name) for name in names.split()})
     for section in SECTIONS:

@@ -1,6 +1,5 @@
 """Predicted starts: in sentences, on the cluster's clock, and how good they were (SPEC §13)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -52,7 +51,9 @@ def withheld(subject: str, why: Withheld) -> str:
 
 def expected(subject: str, bounds: Bounds, now: int, zone: str, record: str = "") -> str:
     """Return when a job should start, as known at ``now``; ``record`` ends the sentence."""
-    low, mid, high, today = (_local(time, zone) for time in (*bounds, now))
+    low, mid, high, today = (
+        datetime.fromtimestamp(time, ZoneInfo(zone)) for time in (*bounds, now)
+    )
     unique = mid.date() == low.date() and high - low < timedelta(days=1)
     likely = f"{mid:%H:%M}" if unique else _day(mid, today)
     first, last = _day(low, today), _day(high, today)
@@ -70,10 +71,6 @@ def beside_plans(of: PlansJudged) -> str:
         f"minute earlier and {later} later. Median error of fairaudit for the same jobs: "
         f"{wording.duration(of.predicted_error_s)}."
     )
-
-
-def _local(time: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(time, ZoneInfo(zone))
 
 
 def _day(time: datetime, today: datetime) -> str:
@@ -181,14 +178,9 @@ def _sentence(one: Predicted) -> str:
     return f"{sentence} Another {withheld}" if one.withheld else sentence
 
 
-def simple(one: Predicted) -> Sequence[float | None]:
-    """Return the median errors of the three simple predictions, s."""
-    return one.recent_error_s, one.alike_error_s, one.modelled_error_s
-
-
 SECTION: Final = ReportSection(
     "predicted",
     Predictions,
     read,
-    filters=(judged, predicted_lead, simple, predicted_number, predicted_of),
+    filters=(judged, predicted_lead, predicted_number, predicted_of),
 )

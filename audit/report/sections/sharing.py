@@ -13,7 +13,7 @@ from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, DotRow
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
 from audit.report.contents import Contents, PoolPart
@@ -213,7 +213,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
             f"the {100 * upto:.0f} % of users with the least: {below[0]} of all usage, {below[1]} "
             "of all waiting"
         )
-        targets.append(TipRange(upto - 0.1, upto, tip))
+        targets.append((upto - 0.1, upto, tip))
     x = scales.shares([1.0], title="Users, least first")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
     top = [series.part(users.held_by_top(of, 0.1)) for of in (usage, waiting)]
@@ -248,7 +248,7 @@ def account_shares(pool: PoolPart) -> Chart | None:
         entitled.append((at, due))
         if step in known:
             tip = f"held {wording.rough_percent(have)}, entitled to {wording.rough_percent(due)}"
-            targets.append(TipRange(at, at + of.step_s / day_s, tip))
+            targets.append((at, at + of.step_s / day_s, tip))
     drawn = [
         Line("held", held, EARLIER, step=True),
         Line("entitled", entitled, LATER, "6 3", step=True),

@@ -128,7 +128,10 @@ def causes(facts: PageFacts) -> list[Sentence]:
 
 
 def _paired(key: str, facts: PageFacts) -> str:
-    return rule_of(facts) if key == "rule" else phrases.PAIRED[key].format(what=_scattered(facts))
+    if key == "rule":
+        return rule_of(facts)
+    lacked = facts.lacked[0] if facts.lacked else ""
+    return phrases.PAIRED[key].format(what=phrases.SCATTERED_WHAT.get(lacked, "nodes"))
 
 
 def _alone(key: str, part: float, facts: PageFacts) -> Sentence:
@@ -145,11 +148,6 @@ def _alone(key: str, part: float, facts: PageFacts) -> Sentence:
     if key == "own":
         return say(phrases.OWN_MUCH if much else phrases.OWN_MOST)
     return say(phrases.OTHER_MOST, what=_paired(key, facts))
-
-
-def _scattered(facts: PageFacts) -> str:
-    lacked = facts.lacked
-    return phrases.SCATTERED_WHAT.get(lacked[0] if lacked else "", "nodes")
 
 
 def rule_of(facts: PageFacts) -> str:

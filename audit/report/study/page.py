@@ -161,7 +161,7 @@ def as_csv(table: Table) -> str:
 
 def render_html(study: Study) -> str:
     """Return the study as one self-contained HTML page."""
-    pictures = render.pictures(_parts(study, Chart))
+    charts = render.by_key(_parts(study, Chart))
     values = {
         "study": study,
         "version": __version__,
@@ -169,10 +169,10 @@ def render_html(study: Study) -> str:
             {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
             for section in study.sections
         ],
-        "charts": pictures,
-        "files": render.downloads(files(study)),
+        "charts": charts,
+        "files": files(study),
     }
-    return render.html("report/study.html", values, ["point.js"] if pictures else [])
+    return render.html("report/study.html", values, ["point.js"] if charts else [])
 
 
 Part = TypeVar("Part", Table, Chart)

@@ -46,20 +46,13 @@ _HOLDS: Final = {
 }
 
 
-class ChartTitles(NamedTuple):
-    """Titles of a metric's charts, and the number of their first figure in [S]."""
-
-    title: str
-    short: str
-    figure: int | None = None
-
-
-DRAWN: Final[Mapping[str, ChartTitles]] = {
-    STRICT: ChartTitles("Mean miss of the strict fair start time", "Mean strict miss", 7),
-    RELAXED: ChartTitles("Mean miss of the relaxed fair start time", "Mean relaxed miss", 11),
-    RE: ChartTitles("Unfairness by resource equality", "Below an equal share", 15),
-    RAQFM: ChartTitles("Unfairness by RAQFM", "Below a share by RAQFM"),
+DRAWN: Final = {
+    STRICT: ("Mean miss of the strict fair start time", "Mean strict miss", 7),
+    RELAXED: ("Mean miss of the relaxed fair start time", "Mean relaxed miss", 11),
+    RE: ("Unfairness by resource equality", "Below an equal share", 15),
+    RAQFM: ("Unfairness by RAQFM", "Below a share by RAQFM", None),
 }
+"""By metric: long and short title of its charts, and the number of their first figure in [S]."""
 
 
 class GridResults(NamedTuple):

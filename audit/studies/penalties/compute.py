@@ -68,24 +68,19 @@ ROWS: Final = (
 """All penalties of SPEC §7."""
 
 
-class JudgedPenalty(NamedTuple):
-    """The checker's verdicts on a row."""
+def judged() -> list[tuple[RuledPenalty, tuple[PenaltyVerdict, ...], bool]]:
+    """Return each of ``ROWS`` with its verdicts, and whether it is linear on the symmetric line.
 
-    row: RuledPenalty
-    verdicts: tuple[PenaltyVerdict, ...]
-    linear: bool  # on the symmetric line
-
-
-def judged() -> tuple[JudgedPenalty, ...]:
-    """Return the verdicts on each of ``ROWS``: rules 1 to 4 under the row's weights, and rule 5."""
+    Rules 1 to 4 are judged under the row's weights.
+    """
     found = []
     for row in ROWS:
         resources = len(row.weights)
         form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
         fifth = rules(row.penalty, resources, row.exempt)[4]
-        linear = linear_on_symmetric_line(form, weights)
-        found.append(JudgedPenalty(row, (*check_at(form, weights), fifth), linear))
-    return tuple(found)
+        verdicts = (*check_at(form, weights), fifth)
+        found.append((row, verdicts, linear_on_symmetric_line(form, weights)))
+    return found
 
 
 def surface(penalty: str, weights: tuple[float, float] = EVEN) -> pl.DataFrame:

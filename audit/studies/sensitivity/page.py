@@ -8,7 +8,7 @@ from audit.metrics.draws import Draws
 from audit.model import Backfill, Pool
 from audit.report import wording
 from audit.report.charts.marks import lines, scales
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import Chart
 from audit.report.study import layout
 from audit.report.study.charts import Layout, Value, heat_map, several
@@ -246,8 +246,7 @@ def _panel(moved: Sequence[_Moved], setting: str, y: scales.Axis, groups: Sequen
         for value in values
     }
     targets = [
-        TipRange(at - 0.5, at + 0.5, f"{setting} {value:g}: {tips[value]}")
-        for value, at in place.items()
+        (at - 0.5, at + 0.5, f"{setting} {value:g}: {tips[value]}") for value, at in place.items()
     ]
     return Panel(x, y, drawn, setting, targets, level=0.0)
 

@@ -219,19 +219,11 @@ def mean_of(values: Ints | Floats) -> float:
     return float("nan") if mean is None else mean
 
 
-class PolicyFigure(NamedTuple):
-    """A figure of a policy, with its interval."""
-
-    metric: str
-    estimate: claims.Estimate
-    unit: str
-
-
-def figures(compared: PolicyComparison, policy: str) -> list[PolicyFigure]:
-    """Return the figures of one policy; without those of NUWT if no user counts."""
+def figures(compared: PolicyComparison, policy: str) -> list[tuple[str, claims.Estimate, str]]:
+    """Return metric, value and unit of each figure of a policy; of NUWT only if a user counts."""
     outcome, resamples, users = compared.outcomes[policy], compared.resamples, compared.user_units
     over_attempts = [
-        PolicyFigure(metric, claims.mean(compared.units, values, resamples), unit)
+        (metric, claims.mean(compared.units, values, resamples), unit)
         for metric, values, unit in (
             ("wait_mean", outcome.wait, "s"),
             ("response_mean", outcome.response, "s"),
@@ -255,9 +247,7 @@ def figures(compared: PolicyComparison, policy: str) -> list[PolicyFigure]:
     )
     unit = _nuwt_unit(compared)
     return over_attempts + [
-        PolicyFigure(
-            metric, claims.Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit
-        )
+        (metric, claims.Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit)
         for metric, value, interval in over_users
         if value is not None
     ]

@@ -113,7 +113,7 @@ def _section(compared: PolicyComparison) -> Section:
     left_out = f" {wording.count(compared.left_out)} attempts never start under some policy."
     rows: list[Mapping[str, Any]] = [
         {"policy": name, **dict.fromkeys(_TITLES)}
-        | {figure.metric: figure.estimate.value for figure in of}
+        | {metric: estimate.value for metric, estimate, _ in of}
         for name, of in found.items()
     ]
     parts = {

@@ -1,12 +1,13 @@
 """The page of the study of workloads (``compute.model``), and its charts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
+from audit.array_types import Floats
 from audit.metrics.claims import ClaimVerdict
 from audit.metrics.draws import Draws
 from audit.model import Pool
@@ -15,7 +16,7 @@ from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.study import layout
 from audit.report.study.page import Cell, Section, Study, by_pool, pool_prefix, verdict_table
@@ -23,7 +24,6 @@ from audit.studies.workload.compute import classes, synthetic
 from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.likeness import (
     DRAWN_LOGS,
-    Distributions,
     Likeness,
     fitted,
     gap_distributions,
@@ -98,11 +98,11 @@ def gaps(described: pl.DataFrame, pool: Pool, model: LogModel) -> Chart:
     chosen = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
     placed = place(described, pool, ZoneInfo(model.zone), model.by, 0)
     curves = {name(one, ", "): gap_distributions(placed, one) for one in chosen}
-    most = max((float(of.seconds[-1]) for of in curves.values()), default=10.0)
+    most = max((float(lengths[-1]) for lengths, _ in curves.values()), default=10.0)
     ticks = tuple(tick for tick in _LENGTHS if tick[0] <= most)
     x = scales.Axis(1.0, max(most, 2.0), ticks, logarithmic=True)
     y = scales.Axis(0.0, 1.0, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
-    panels = [Panel(x, y, _curves(of), title) for title, of in curves.items()]
+    panels = [Panel(x, y, _curves(*of), title) for title, of in curves.items()]
     body, height = lines.drawn(panels, height=110, abreast=2)
     worst = max(chosen, key=lambda one: one.gaps.distance, default=None)
     furthest = title = "No class has enough arrivals"
@@ -117,16 +117,12 @@ def gaps(described: pl.DataFrame, pool: Pool, model: LogModel) -> Chart:
     return Chart("gaps", title, alt, body, height, "Share of gaps between arrivals up to a length.")
 
 
-def _curves(of: Distributions) -> list[Line]:
-    lengths = of.seconds.tolist()
-    return [
-        Line(
-            name,
-            [(x, round(y, 4)) for x, y in zip(lengths, of.shares[name].tolist(), strict=True)],
-            *looks,
-        )
-        for name, looks in _CURVES.items()
-    ]
+def _curves(lengths: Floats, shares: Mapping[str, Floats]) -> list[Line]:
+    drawn = []
+    for name, looks in _CURVES.items():
+        rounded = (round(share, 4) for share in shares[name].tolist())
+        drawn.append(Line(name, [*zip(lengths.tolist(), rounded, strict=True)], *looks))
+    return drawn
 
 
 def week(attempts: pl.DataFrame, model: LogModel, seed: int) -> Chart:
@@ -148,7 +144,7 @@ def week(attempts: pl.DataFrame, model: LogModel, seed: int) -> Chart:
         for name, of in shown.items()
     ]
     targets = [
-        TipRange(
+        (
             float(hour),
             hour + 1.0,
             f"{series.WEEKDAYS[hour // 24]} {hour % 24} h: "
@@ -240,9 +236,9 @@ def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
         "verdicts": " ".join(
             f"{wording.first_upper(verdict.claim)}: {verdict.holds.value}." for verdict in verdicts
         ),
-        "load": wording.percent(likeness.span("load").mean),
+        "load": wording.percent(likeness.span("load")[0]),
         "log_load": wording.percent(likeness.of_log.load),
-        "wait": wording.duration(likeness.span("wait_mean_s").mean),
+        "wait": wording.duration(likeness.span("wait_mean_s")[0]),
         "log_wait": wording.duration(likeness.of_log.wait_mean_s),
         "days": model.days,
         "first_day": model.first_day.isoformat(),

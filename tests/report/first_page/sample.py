@@ -7,7 +7,8 @@ from audit.config import VerdictConfig
 from audit.metrics.verdict import Because, Decision, PassedEntity, VerdictBound, Word
 from audit.report.contents import PoolVerdict
 from audit.report.figures import Figure
-from audit.report.first_page.page import PageFacts
+from audit.report.first_page.page import FirstPage, PageFacts
+from audit.report.first_page.sentences import Sentence
 from audit.report.sections.advice.record import Advice, AdvicePart
 from audit.report.sections.causes.record import RuleTime
 from audit.report.sections.causes.shown import KEYS
@@ -152,3 +153,25 @@ def verdict(pool: str = "batch") -> PoolVerdict:
     """The verdict of ``facts`` with the figures of its base."""
     base = {"from_time": 1_782_900_000, "to_time": 1_793_487_600, "ended": 3_000}
     return PoolVerdict(pool, decision(), base | {"waited_s": 100_000.0})
+
+
+def with_figures(page: FirstPage) -> list[Sentence]:
+    """All texts of the page that have figures."""
+    found = [page.sentence, page.kicker, page.cannot]
+    for cell in page.strip:
+        found += cell
+    if not page.quiet:
+        found.append(page.why_sub)
+        for group in page.groups:
+            found += [group.total, *(row.share for row in group.rows)]
+        found += page.notes
+        for size in page.sizes:
+            found += [size.jobs, size.waiting, size.median, size.p90]
+        found += [page.size_note, page.who_sub]
+        for listed in page.who:
+            found.append(listed.title)
+            for row in listed.rows:
+                found += [row.jobs, row.waiting, row.median, row.similar, row.reason]
+        found.append(page.who_foot)
+    found += [page.changed, *page.to_try, *(step.text for step in page.trust)]
+    return [*found, *page.trust_lines, page.limits]

@@ -43,8 +43,8 @@ def _verdict_is_a_word_and_a_sentence(page: FirstPage) -> None:
 
 
 def _each_key_occurs_once(page: FirstPage) -> None:
-    keys = Counter(key for sentence in page.shown for key in sentence.keys)
-    assert [key for key, number in keys.items() if number > 1] == []
+    keys = Counter(part.key for sentence in sample.with_figures(page) for part in sentence.parts)
+    assert [key for key, number in keys.items() if key and number > 1] == []
 
 
 def _groups_add_up(page: FirstPage) -> None:

@@ -13,7 +13,7 @@ from audit.report.owner.record import (
     WaitPart,
     WaitPool,
 )
-from audit.report.sections.changes.record import Change, Trend
+from audit.report.sections.changes.record import Trend
 from tests.report import sample
 from tests.report.sample import figure
 
@@ -64,7 +64,5 @@ LONG = LongWait(
 )
 """A wait of 5 h."""
 
-BETTER = Trend(
-    "month", (), (Change("wait_mean", Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
-)
+BETTER = Trend("month", (), (Figure("wait_mean", -1_800.0, -2_400.0, -60.0),), "2026-09")
 """Waits that became shorter."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.metrics.verdict import Word
-from audit.report.index import IndexVerdict, Link, render_index
+from audit.report.index import IndexVerdict, render_index
 from audit.report.owner.page import render_html as render_owner
 from audit.report.owner.record import WaitPool
 from audit.report.render import page as render
@@ -50,7 +50,7 @@ def _index() -> str:
         for n, word in enumerate(Word, 1)
     ]  # fmt: skip
     trends = {"demo": trend} if (trend := pool()[Trend]) else {}
-    link = Link(ANN, "user-ann.html")
+    link = (ANN, "user-ann.html")
     return render_index(months, trends, lambda *of: "/".join(of), lambda _: (link,))
 
 

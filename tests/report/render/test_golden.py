@@ -15,7 +15,7 @@ from audit.report.figures import Figure
 from audit.report.render import page as render
 from audit.report.sections.advice.record import Advice, AdvicePart, Advised
 from audit.report.sections.causes import section as waiting
-from audit.report.sections.changes.record import Change, Trend
+from audit.report.sections.changes.record import Trend
 from audit.report.sections.definitions.record import Elsewhere
 from audit.report.standing import ReportStanding, State
 from tests.report import sample
@@ -39,7 +39,7 @@ def contents() -> Contents:
         losers=(AdvicePart("width_class", "1", loss, certain=True),),
         sql="SELECT 1",
     )
-    change = Change("cause_unexplained_share", Figure("", -0.1, -0.15, -0.05))
+    change = Figure("cause_unexplained_share", -0.1, -0.15, -0.05)
     trend = Trend("month", (), (change,), "2026-09", passed_before={"user": frozenset({"anna"})})
     part = having(
         part,

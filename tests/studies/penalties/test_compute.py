@@ -13,15 +13,15 @@ from tests.studies.penalties.test_rules import TABLE_1
 
 def test_every_penalty_is_judged_and_table_1_is_the_papers() -> None:
     judged = penalties.judged()
-    assert {one.row.penalty for one in judged} == set(RELATIVE)
-    assert len({one.row.label for one in judged}) == len(judged)
+    assert {row.penalty for row, _, _ in judged} == set(RELATIVE)
+    assert len({row.label for row, _, _ in judged}) == len(judged)
     of_table_1 = {
-        one.row.label: tuple(verdict.kept for verdict in one.verdicts)
-        for one in judged
-        if one.row.in_table_1
+        row.label: tuple(verdict.kept for verdict in verdicts)
+        for row, verdicts, _ in judged
+        if row.in_table_1
     }
     assert of_table_1 == TABLE_1
-    assert not any(all(verdict.kept for verdict in one.verdicts) for one in judged)
+    assert not any(all(verdict.kept for verdict in verdicts) for _, verdicts, _ in judged)
 
 
 @pytest.mark.parametrize("figure", penalties.FIGURES, ids=lambda figure: f"figure {figure.number}")

@@ -247,7 +247,7 @@ def test_where_each_user_has_one_job_nothing_is_stated_of_users() -> None:
     assert {verdict.because for verdict in told} == {"no user has two jobs and any usage"}
     assert {verdict.holds for verdict in told} == {ClaimHolds.undecided}
     assert math.isnan(users.value(found, TS, users.DEVIATION))
-    assert "uwt" not in {one.metric for one in users.figures(found, "BF")}
+    assert "uwt" not in {metric for metric, _, _ in users.figures(found, "BF")}
 
 
 def test_deviations_are_compared_resample_by_resample() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.frame import Box, Series
@@ -29,21 +30,10 @@ class Line:
     dotted: bool = False  # whether points have dots
 
 
-@dataclass(frozen=True, slots=True)
-class TipRange:
-    """A range of x, and its tip."""
-
-    begin: float
-    end: float
-    tip: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shaded:
-    """Ranges of x with a colour, which has a key above the panels."""
-
-    series: Series
-    ranges: Sequence[tuple[float, float]]
+Spanned: TypeAlias = tuple[float, float, str]
+"""Begin and end of a range of x, and its text."""
+Shaded: TypeAlias = tuple[Series, Sequence[tuple[float, float]]]
+"""Ranges of x with a colour, which has a key above the panels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +44,9 @@ class Panel:
     y: Axis
     lines: Sequence[Line]
     name: str = ""
-    targets: Sequence[TipRange] = ()
+    targets: Sequence[Spanned] = ()  # ranges with tips
     level: float | None = None  # of a dashed horizontal line
-    spans: Sequence[tuple[float, float, str]] = ()  # shaded ranges of x, with names
+    spans: Sequence[Spanned] = ()  # shaded ranges, with names
     shaded: Shaded | None = None
 
 
@@ -74,7 +64,7 @@ def drawn(
     canvas = Canvas()
     top = 6.0
     named = {line.name: line for panel in panels for line in panel.lines if line.name}
-    keys = list(dict.fromkeys(panel.shaded.series for panel in panels if panel.shaded))
+    keys = list(dict.fromkeys(panel.shaded[0] for panel in panels if panel.shaded))
     if named and not at_ends and (len(named) > 1 or len(panels[0].lines) > 1):
         keys = [*map(_key, named.values()), *keys]
     if keys:
@@ -116,8 +106,9 @@ def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:
         if name:
             canvas.text((x(begin) + wide / 2, box.top - 3), name, MUTED, anchor="middle", size=11)
     if panel.shaded:
-        for begin, end in panel.shaded.ranges:
-            shade(begin, end, panel.shaded.series.colour, 0.35)
+        of, ranges = panel.shaded
+        for begin, end in ranges:
+            shade(begin, end, of.colour, 0.35)
     frame.upwards(canvas, panel.y, box)
     for line in panel.lines:
         _line(canvas, line, x, y, box)
@@ -126,9 +117,8 @@ def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:
         canvas.line((box.left, across), (box.right, across), INK, 1, "3 3")
     if at_ends:
         _names(canvas, panel.lines, x, y, box)
-    for target in panel.targets:
-        begin, end = x(target.begin), x(target.end)
-        canvas.tip_area(begin, box.top, end - begin, box.bottom - box.top, target.tip)
+    for begin, end, tip in panel.targets:
+        canvas.tip_area(x(begin), box.top, x(end) - x(begin), box.bottom - box.top, tip)
 
 
 Place = Callable[[float], float]

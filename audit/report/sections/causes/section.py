@@ -308,7 +308,7 @@ def stacked(
             tip = f"{row.name}, {cause.legend}: {percent}{series.within(figure)}"
             parts.append(BarPart(number, share, tip, inside))
             named.append(f"{percent} {cause.legend}")
-        mean = "" if row.mean is None else series.brief(row.mean)
+        mean = "" if row.mean is None else wording.rough_duration(row.mean)
         divided.append(Divided(row.label, tuple(parts), mean))
         words.append(f"{row.name}: {', '.join(named)}")
     alt = f"Bars divided by cause of waiting. {'; '.join(words)}."

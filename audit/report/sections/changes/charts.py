@@ -7,7 +7,7 @@ from typing import Final
 from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import lines, scales
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, LINE, MUTED, Chart
@@ -44,12 +44,14 @@ def trend(of: Trend, *, delayed: bool) -> Chart | None:
     ticks = tuple((float(k), _label(of.unit, point)) for k, point in enumerate(of.points))
     x = scales.Axis(-0.3, len(of.points) - 0.7, ticks)
     y = scales.linear([highest / size], scales.plain)
-    targets = [TipRange(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
+    targets = [(k - 0.5, k + 0.5, _point_tip(point, delayed)) for k, point in known]
     ends = (
-        f"{series.brief(value(point.wait_mean), highest)} {_when(point)}"
+        f"{wording.rough_duration(value(point.wait_mean), highest)} {_when(point)}"
         for _, point in (known[0], known[-1])
     )
-    words = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)
+    words = "; ".join(
+        f"{point.label} {wording.rough_duration(value(point.wait_mean))}" for _, point in known
+    )
     return Chart(
         "trend",
         f"Mean wait: {', '.join(ends)}",

@@ -21,19 +21,6 @@ class TrendPoint:
     cause_unexplained_share: Figure
 
 
-class Change(NamedTuple):
-    """The change of a figure, in its own unit."""
-
-    metric: str
-    difference: Figure
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval of the difference excludes 0."""
-        lower, upper = self.difference.lower, self.difference.upper
-        return lower is not None and upper is not None and not lower <= 0 <= upper
-
-
 class CauseChange(NamedTuple):
     """The mean wait per job for one cause, before and in the period, s."""
 
@@ -53,8 +40,8 @@ class Trend:
 
     unit: str = ""  # day | week | month | quarter | year
     points: tuple[TrendPoint, ...] = ()  # the newest last; empty: nothing ended
-    changes: tuple[Change, ...] = ()
-    """Against the period before; if the log lacks it, of the later half against the earlier."""
+    changes: tuple[Figure, ...] = ()
+    """From the period before; if the log lacks it, from the earlier half of it to the later."""
     before: str = ""  # the period compared with, in words
     settings_changed: bool = False  # whether it was computed under other settings or policies
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -62,7 +49,7 @@ class Trend:
     causes: tuple[CauseChange, ...] = ()
     """Their differences add up to the change of the mean wait; empty: not known."""
 
-    def change(self, metric: str) -> Change | None:
+    def change(self, metric: str) -> Figure | None:
         """Return the change of ``metric``; None if there is nothing to compare with."""
         return next((change for change in self.changes if change.metric == metric), None)
 

@@ -16,12 +16,11 @@ from audit.report import part, wording
 from audit.report.contents import PoolPart
 from audit.report.figures import SMALL_SAMPLE, Figure
 from audit.report.finding import Place
-from audit.report.sections.changes.record import CauseChange, Change, Trend, TrendPoint
+from audit.report.sections.changes.record import CauseChange, Trend, TrendPoint
 from audit.report.sections.passed_over import OrderTest
 from audit.report.sections.rules.record import BoundRules
 from audit.report.source import SectionSource
-from audit.store import attempts, queries
-from audit.store.database import Connection
+from audit.store import attempts
 
 POINTS = 24
 """Most points of a trend."""
@@ -39,16 +38,6 @@ _UNITS = {
 
 
 def read(source: SectionSource) -> dict[str, Trend]:
-    """Return the trend of each pool with ended attempts."""
-    resamples = source.settings.resamples
-    return trends(
-        source.con, source.cluster, source.period, source.schedule, source.zone, resamples
-    )
-
-
-def trends(
-    con: Connection, cluster: str, period: Period, schedule: str, zone_name: str, resamples: int
-) -> dict[str, Trend]:
     """Return the trend of each pool with ended attempts.
 
     The trend of a reported period, such as a month, has up to 24 such periods, this one last;
@@ -56,16 +45,16 @@ def trends(
     quarters or years inside it, whichever are the shortest of which there are at most 24; changes
     are from the period before, if the log has it, else from its earlier to its later half.
     """
-    over = stretches(con, cluster, period, zone_name)
-    every = attempts.course_sums(con, cluster, schedule, [*over.points, *over.halves])
+    over = stretches(source)
+    key = (source.con, source.cluster, source.schedule)
+    every = attempts.course_sums(*key, [*over.points, *over.halves])
     place = pl.col("stretch") - len(over.points)
     sums, halves = every.filter(place < 0), every.filter(place >= 0).with_columns(stretch=place)
-    before = _passed_before(con, cluster, schedule, over)
-    causes = _causes(con, cluster, schedule, over)
+    before, causes = _passed_before(source, over), _causes(source, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
         of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
-        trend = trend_of(over, of_pool, of_halves, resamples)
+        trend = trend_of(over, of_pool, of_halves, source.settings.resamples)
         made[pool] = replace(trend, passed_before=before.get(pool, {}), causes=causes.get(pool, ()))
     return made
 
@@ -80,24 +69,23 @@ class Stretches(NamedTuple):
     settings_changed: bool
 
 
-def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> Stretches:
-    """Return the stretches of time of a trend up to ``period``."""
+def stretches(source: SectionSource) -> Stretches:
+    """Return the stretches of time of a trend up to a period."""
+    period = source.period
     unit = kind_of(period.name)
     if unit is not None:
-        over = _until(con, cluster, period)
+        over = _until(source)
         if len(over) < 2 or over[-2].to_time != period.from_time:
             return Stretches(unit, over, [], "", False)
         halves = over[-2:]
-        runs = (
-            queries.run(con, "provenance/run", cluster=cluster, period=of.name) for of in halves
-        )
+        runs = (source.rows("provenance/run", period=of.name) for of in halves)
         differ = len({run["config_hash"].item(0) for run in runs}) > 1
         return Stretches(unit, over, halves, halves[0].name, differ)
-    in_zone = zone(zone_name)
+    in_zone = zone(source.zone)
     unit, over = _inside(period, in_zone)
     if not period.whole_log:
         before, kind = preceding(period, in_zone)
-        ((log_begin,),) = queries.rows(con, "log_begin_in_force", cluster=cluster)
+        ((log_begin,),) = source.tuples("log_begin_in_force")
         if log_begin is not None and before.from_time >= log_begin:
             return Stretches(unit, over, [before, period], f"the {kind} before", False)
     middle = (period.from_time + period.to_time + 1) // 2
@@ -125,7 +113,7 @@ def preceding(period: Period, in_zone: ZoneInfo) -> tuple[Period, str]:
 def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:
     """Return the trend of sums (``course.SUMS``) over ``over.points`` and ``over.halves``."""
     points = _points(over.points, course(sums, len(over.points), _SEED, resamples))
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Figure, ...] = ()
     if of_halves.height:
         changes = _changes(course(of_halves, len(over.halves), _SEED, resamples))
     return Trend(over.unit, points, changes, over.before, over.settings_changed)
@@ -147,42 +135,36 @@ def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
     return unit, (covered or found)[-POINTS:]
 
 
-def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
+def _until(source: SectionSource) -> list[Period]:
     """Return the computed periods of the same kind up to this one, the newest last."""
-    kind = kind_of(period.name)
-    known = queries.run(con, "computed", cluster=cluster)
+    period, kind = source.period, kind_of(source.period.name)
     found = [
         Period(name, from_time, to_time)
-        for name, from_time, to_time, _ in known.iter_rows()
+        for name, from_time, to_time, _ in source.tuples("computed")
         if kind_of(name) == kind and from_time is not None and from_time < period.from_time
     ]
     return [*found, period][-POINTS:]
 
 
-def _passed_before(
-    con: Connection, cluster: str, schedule: str, over: Stretches
-) -> dict[str, dict[str, frozenset[str]]]:
+def _passed_before(source: SectionSource, over: Stretches) -> dict[str, dict[str, frozenset[str]]]:
     """Return who was passed over in the period before, by pool and kind.
 
     Nothing is computed for the halves of a log.
     """
     if not over.halves:
         return {}
-    before = over.halves[0].name
-    of = {"cluster": cluster, "schedule": schedule, "period": before}
     found: dict[str, dict[str, frozenset[str]]] = {}
-    for pool, kind, names in queries.rows(con, "changes/passed_over", **of):
+    rows = source.tuples("changes/passed_over", period=over.halves[0].name)
+    for pool, kind, names in rows:
         found.setdefault(pool, {})[kind] = frozenset(names or ())
     return found
 
 
-def _causes(
-    con: Connection, cluster: str, schedule: str, over: Stretches
-) -> dict[str, tuple[CauseChange, ...]]:
+def _causes(source: SectionSource, over: Stretches) -> dict[str, tuple[CauseChange, ...]]:
     """Return the mean wait for each cause before and now, by pool."""
     if not over.halves:
         return {}
-    sums = attempts.cause_sums(con, cluster, schedule, over.halves)
+    sums = attempts.cause_sums(source.con, source.cluster, source.schedule, over.halves)
     means = sums.filter(pl.col("attempts") >= SMALL_SAMPLE).select(
         "pool", pl.col(COLUMNS) / pl.col("attempts")
     )
@@ -207,12 +189,12 @@ def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:
     )
 
 
-def _changes(made: Course) -> tuple[Change, ...]:
+def _changes(made: Course) -> tuple[Figure, ...]:
     if min(made.attempts[-2:]) < SMALL_SAMPLE:
         return ()
     before = made.figures[-2]
     return tuple(
-        Change(name, _figure(name, difference))
+        _figure(name, difference)
         for name, difference in made.differences.items()
         if before[name].value is not None
     )
@@ -282,7 +264,7 @@ def passed_before(place: Place) -> str:
 def changed(trend: Trend, metric: str, kind: str) -> Difference | None:
     """Return the change of a figure in words; ``kind`` is ``time`` or ``share``."""
     change = trend.change(metric)
-    if change is None or (value := change.difference.value) is None:
+    if change is None or (value := change.value) is None:
         return None
     if not change.significant:
         return Difference(f"no significant change from {trend.before}", None)

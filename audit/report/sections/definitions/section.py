@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -92,11 +92,8 @@ class _Computed(NamedTuple):
     fields: Mapping[str, object] = {}
 
 
-class Shown(NamedTuple):
-    """The same, the rows as they are shown."""
-
-    rows: Sequence[Sequence[str]]
-    fields: Mapping[str, object]
+_Shown: TypeAlias = tuple[Sequence[Sequence[str]], Mapping[str, object]]
+"""The same, the rows as they are shown."""
 
 
 EXAMPLES: Final = "templates/report/definitions/examples.json"
@@ -111,7 +108,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     return tuple(_definition(*of, *shown[of[0]]) for of in _texts())
 
 
-def examples(metrics: Metrics) -> dict[str, Shown]:
+def examples(metrics: Metrics) -> dict[str, _Shown]:
     """Return rows and fields of each definition, computed under these metrics."""
     tau_s = metrics.tau_s
     described = performance.overtakes(describe(log_of(JOBS), [_POOL], tau_s=tau_s))
@@ -156,10 +153,10 @@ def _texts() -> tuple[tuple[str, str, dict[str, str]], ...]:
     return tuple(found)
 
 
-def _shown(columns: str, computed: _Computed) -> Shown:
+def _shown(columns: str, computed: _Computed) -> _Shown:
     _, names = _columns(columns.format_map(computed.fields))
     rows = [[*map(_cell, row)] for row in computed.rows.select(names).iter_rows()]
-    return Shown(rows, computed.fields)
+    return rows, computed.fields
 
 
 def _columns(text: str) -> Iterator[tuple[str, ...]]:

@@ -216,7 +216,7 @@ def miss(pool: PoolPart) -> Chart | None:
         (label, most), _ = series.extremes(late)
         title = (
             f"Jobs of {series.jobs(label, pool)} started latest: on average "
-            f"{series.brief(value(most))} after their fair start times"
+            f"{wording.rough_duration(value(most))} after their fair start times"
         )
     words = "; ".join(
         f"{kind}: "

@@ -4,13 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Outage(NamedTuple):
-    """A time in which nothing ran although a job could have; epoch s."""
-
-    from_time: int
-    to_time: int
-
-
 class Burst(NamedTuple):
     """A burst of one user's attempts (SPEC §11)."""
 
@@ -23,7 +16,8 @@ class Burst(NamedTuple):
 class MachineOverTime:
     """What the use of a pool and its queue over time was affected by."""
 
-    outages: tuple[Outage, ...] = ()  # longest first
+    outages: tuple[tuple[int, int], ...] = ()
+    """Begin and end of times in which nothing ran although a job could, epoch s, longest first."""
     waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, mean s of the whole pool
     bursts: tuple[Burst, ...] = ()  # most work first
 

@@ -14,14 +14,13 @@ from audit.report import wording
 from audit.report.charts import series
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Shaded, TipRange
+from audit.report.charts.marks.lines import Line, Panel, Shaded
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
 from audit.report.contents import PoolPart
-from audit.report.figures import records
 from audit.report.finding import Kind, whole
-from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from audit.report.sections.machine.record import Burst, MachineOverTime
 from audit.report.source import ReportSection, SectionSource
 
 BURST_DAYS: Final = 0.25
@@ -50,7 +49,7 @@ def read(source: SectionSource) -> dict[str, MachineOverTime]:
             )
     return {
         pool: MachineOverTime(
-            records(Outage, outages),
+            tuple(outages.iter_rows()),
             tuple((day, waiting[pool].get(first, 0.0)) for first, day in days.items())
             if pool in waiting
             else (),
@@ -154,7 +153,7 @@ def machine(pool: PoolPart) -> Chart | None:
         alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     if shaded:
-        alt += f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}."
+        alt += f" Shaded: {wording.plural(len(shaded[1]), 'outage')}."
     return Chart(
         "machine",
         title,
@@ -164,7 +163,9 @@ def machine(pool: PoolPart) -> Chart | None:
     )
 
 
-def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) -> Shaded | None:
+def _shaded(
+    outages: Sequence[tuple[int, int]], first: str, high: float, zone_name: str
+) -> Shaded | None:
     """Return the outages of the days from ``first`` on, in days of the cluster's clock."""
     clock = zone(zone_name)
     midnight = datetime.fromisoformat(first)
@@ -173,13 +174,13 @@ def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) 
         local = datetime.fromtimestamp(instant, clock).replace(tzinfo=None)
         return min(max((local - midnight) / timedelta(days=1), 0.0), high)
 
-    ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
+    ranges = sorted((place(begin), place(end)) for begin, end in outages)
     inside = [(begin, end) for begin, end in ranges if begin < end]
-    return Shaded(_OUTAGES, inside) if inside else None
+    return (_OUTAGES, inside) if inside else None
 
 
 def _hours(hours: float) -> str:
-    return f"{wording.number(hours, 2)} h" if hours >= 1 else series.brief(3_600 * hours)
+    return f"{wording.number(hours, 2)} h" if hours >= 1 else wording.rough_duration(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:
@@ -216,9 +217,7 @@ def _panel(
     points.append((ends[-1], points[-1][1]))
     every = 7 if len(points) > _POINTED_AT else 1
     targets = [
-        TipRange(
-            begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say)
-        )
+        (begins[at], ends[min(at + every, len(ends)) - 1], _tip(drawn[at : at + every], say))
         for at in range(0, len(drawn), every)
     ]
     spans = [

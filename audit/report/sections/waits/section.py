@@ -137,13 +137,14 @@ def waits(pool: PoolPart) -> Chart | None:
             for number, (metric, of) in enumerate(_WAITS.items())
             if (length := parts[label].figure(metric).value) is not None
         ]
-        rows.append(DotRow(label, tuple(marks), series.brief(value(mean))))
+        rows.append(DotRow(label, tuple(marks), wording.rough_duration(value(mean))))
     lengths = [dot.value for row in rows for dot in row.dots]
     axis = scales.durations(lengths, title="Wait (logarithmic)", least=10)
     (most, longest), (least, shortest) = series.extremes(means)
-    title = f"Mean wait of jobs of {series.jobs(most, pool)}: {series.brief(value(longest))}"
+    long = wording.rough_duration(value(longest))
+    title = f"Mean wait of jobs of {series.jobs(most, pool)}: {long}"
     if most != least:
-        short = series.brief(value(shortest), value(longest))
+        short = wording.rough_duration(value(shortest), value(longest))
         title += f", of {series.jobs(least, pool)}: {short}"
     unit = wording.resource(pool.resource)
     return Chart(
@@ -175,16 +176,17 @@ def week(pool: PoolPart) -> Chart | None:
             f"{_hour(hour)}: mean wait {wording.duration(figure.value)}{series.resting_on(figure)}"
         )
         drawn.append(HeatCell(0, *divmod(hour, 24), strength if hour in scaled else None, tip))
+    greatest = wording.rough_duration(longest)
     looks = cells.Map(
         series.WEEKDAYS,
         tuple(str(hour) if hour % 3 == 0 else "" for hour in range(24)),
-        ("0", series.brief(longest)),
+        ("0", greatest),
         "mean wait",
         "few arrivals" if len(scaled) < len(known) else "",
         "Hour of arrival, local time",
     )
     worst = max(scaled, key=lambda hour: value(scaled[hour]))
-    title = f"Longest mean wait by hour of arrival: {series.brief(longest)}, {_hour(worst)}"
+    title = f"Longest mean wait by hour of arrival: {greatest}, {_hour(worst)}"
     alt = f"Heat map. Mean wait by weekday and hour of arrival, local time. {title}."
     note = "Mean wait by hour of arrival in the week."
     return Chart("week", title, alt, *cells.drawn(drawn, looks), note)

@@ -216,8 +216,7 @@ def who_sub(facts: PageFacts) -> Sentence:
 
 def who_groups(facts: PageFacts) -> tuple[WhoGroup, ...]:
     """Return the lists of users or accounts."""
-    people = facts.people
-    return () if people is None else tuple(_groups(people, facts))
+    return () if facts.people is None else tuple(_groups(facts.people, facts))
 
 
 def _groups(people: People, facts: PageFacts) -> Iterator[WhoGroup]:

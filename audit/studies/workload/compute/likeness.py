@@ -20,7 +20,6 @@ Source: SPEC §8; [B] §3.
 """
 
 import math
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -58,26 +57,18 @@ class Traits(NamedTuple):
     wait_median_s: float | None
 
 
-class TraitSpan(NamedTuple):
-    """A trait over several drawn logs; None if none of them has it."""
-
-    mean: float | None
-    least: float | None
-    greatest: float | None
-
-
 class Likeness(NamedTuple):
     """A log, and the logs drawn from a model of it."""
 
     of_log: Traits
     drawn: tuple[Traits, ...]
 
-    def span(self, trait: str) -> TraitSpan:
-        """Return a trait over the drawn logs."""
+    def span(self, trait: str) -> tuple[float | None, float | None, float | None]:
+        """Return mean, least and greatest of a trait over the drawn logs; None if none has it."""
         values = [value for one in self.drawn if (value := getattr(one, trait)) is not None]
         if not values:
-            return TraitSpan(None, None, None)
-        return TraitSpan(exact_mean(np.array(values, np.float64)), min(values), max(values))
+            return None, None, None
+        return exact_mean(np.array(values, np.float64)), min(values), max(values)
 
 
 def drawn(model: LogModel, seed: int) -> tuple[Traits, ...]:
@@ -195,27 +186,16 @@ def summaries(model: LogModel) -> tuple[Summary, ...]:
     return tuple(found)
 
 
-class Distributions(NamedTuple):
-    """Distributions of the gaps between a class's arrivals, at the same lengths."""
-
-    seconds: Floats
-    shares: Mapping[str, Floats]
-    """Share of the gaps up to each length: of the log, and of two fitted distributions."""
-
-
-def gap_distributions(placed: ClassifiedAttempts, of: Class) -> Distributions:
-    """Return the distributions of the gaps of a class, of the log and as fitted."""
+def gap_distributions(placed: ClassifiedAttempts, of: Class) -> tuple[Floats, dict[str, Floats]]:
+    """Return lengths, s, and the shares of a class's gaps up to each, of the log and as fitted."""
     gaps = np.sort(of_class(placed, of.label, of.part)["gap_s"].to_numpy())
     at = np.unique(np.round(np.geomspace(1, max(float(gaps[-1]), 2.0), POINTS)))
     law = of.gaps.distribution
-    return Distributions(
-        at,
-        {
-            "log": np.searchsorted(gaps, at, side="right") / len(gaps),
-            "hyper-exponential": law.cdf(at + 0.5),
-            "exponential": 1 - np.exp(-(at + 0.5) / law.mean_s),
-        },
-    )
+    return at, {
+        "log": np.searchsorted(gaps, at, side="right") / len(gaps),
+        "hyper-exponential": law.cdf(at + 0.5),
+        "exponential": 1 - np.exp(-(at + 0.5) / law.mean_s),
+    }
 
 
 def rows(pool: str, model: LogModel, likeness: Likeness) -> pl.DataFrame:

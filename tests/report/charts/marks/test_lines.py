@@ -2,7 +2,7 @@ import re
 from itertools import pairwise
 
 from audit.report.charts.marks import lines, scales
-from audit.report.charts.marks.lines import Line, Panel, TipRange
+from audit.report.charts.marks.lines import Line, Panel
 
 X, Y = scales.linear([0.0, 10.0], scales.plain), scales.linear([0.0, 4.0], scales.plain)
 Y_TITLED = scales.linear([0.0, 4.0], scales.plain, title="Work")
@@ -44,7 +44,7 @@ def test_lines_that_are_named_above_are_named_once() -> None:
 
 def test_bands_areas_and_targets() -> None:
     line = Line("", [(0, 1), (10, 2)], band=[(0, 0, 2), (10, 1, 3)], filled=0.3)
-    body, _ = lines.drawn([Panel(X, Y, [line], targets=[TipRange(0, 5, "first")], level=1.0)])
+    body, _ = lines.drawn([Panel(X, Y, [line], targets=[(0, 5, "first")], level=1.0)])
     assert body.count("<polygon") == 2
     assert '<rect data-tip="first"' in body
     assert 'stroke-dasharray="3 3"' in body

@@ -6,7 +6,9 @@ import pytest
 from audit.model import Period
 from audit.periods import between, covering, parse_day, zone
 from audit.registry.causes import COLUMNS
-from audit.report.sections.changes.section import POINTS, preceding, trends
+from audit.report.contents import Settings
+from audit.report.sections.changes.section import POINTS, preceding, read
+from audit.report.source import SectionSource
 from audit.store import database
 from audit.store.database import Connection
 
@@ -71,7 +73,9 @@ def months(con: Connection, *differing: str) -> list[Period]:
 
 
 def of(con: Connection, period: Period):  # type: ignore[no-untyped-def]
-    return trends(con, "demo", period, "observed", "Europe/Berlin", 100)["batch"]
+    settings = Settings(resamples=100)
+    source = SectionSource(con, "demo", period, zone="Europe/Berlin", settings=settings)
+    return read(source)["batch"]
 
 
 def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
@@ -86,7 +90,7 @@ def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
     assert march.cause_unexplained_share.value == pytest.approx(unexplained / booked)
     change = trend.change("wait_mean")
     assert trend.before == "2026-02"
-    assert change.difference.value == 29.5
+    assert change.value == 29.5
     assert change.significant
     assert not trend.settings_changed
 
@@ -164,7 +168,7 @@ def test_a_whole_log_is_cut_into_what_makes_no_more_than_24_points(con: Connecti
     assert (trend.unit, trend.before) == ("month", "the earlier half of the log")
     assert sum(point.attempts for point in trend.points) == 730
     change = trend.change("wait_mean")
-    assert change.difference.value == pytest.approx(182.5, abs=1)
+    assert change.value == pytest.approx(182.5, abs=1)
     for days, unit in ((20, "day"), (100, "week"), (365, "month")):
         trend = of(con, Period("some..days", FIRST, FIRST + days * DAY))
         assert trend.unit == unit

@@ -7,7 +7,7 @@ import pytest
 from audit.registry.causes import CAUSES
 from audit.report.figures import Figure
 from audit.report.render.page import render_html
-from audit.report.sections.changes.record import CauseChange, Change, Trend
+from audit.report.sections.changes.record import CauseChange, Trend
 from audit.report.sections.changes.section import passed_before, wait_changed
 from audit.report.sections.rules.record import BoundRule, BoundRules
 from tests.report.sample import contents, having
@@ -16,7 +16,7 @@ from tests.report.sections.measured import measured, place, waited
 
 def test_a_change_is_distinguished_from_noise() -> None:
     def said(lower: float, upper: float, *, changed: bool = False) -> str:
-        change = Change("cause_unexplained_share", Figure("", -0.15, lower, upper))
+        change = Figure("cause_unexplained_share", -0.15, lower, upper)
         trend = Trend("month", (), (change,), "2026-09", settings_changed=changed)
         return waited(contents(having(measured(), trend))).partition("Unexplained ")[2]
 
@@ -32,7 +32,7 @@ def test_why_the_mean_wait_changed() -> None:
         CauseChange(cause, *(60.0 * value for value in minutes.get(cause.key, (0, 0))))
         for cause in CAUSES
     )
-    rose = Change("wait_mean", Figure("", 1_344.0, 600.0, 1_800.0))
+    rose = Figure("wait_mean", 1_344.0, 600.0, 1_800.0)
     trend = Trend("month", (), (rose,), "2026-09", causes=causes)
     part = having(
         measured(), BoundRules((BoundRule("limit of 10 running jobs per user", 9e6, 40),))
@@ -44,7 +44,7 @@ def test_why_the_mean_wait_changed() -> None:
     )
     other = replace(trend, settings_changed=True, causes=tuple(reversed(causes)))
     assert "to 63 min, under other settings: +15 min behind" in (wait_changed(having(part, other)))
-    noise = Change("wait_mean", Figure("", 1_344.0, -600.0, 1_800.0))
+    noise = Figure("wait_mean", 1_344.0, -600.0, 1_800.0)
     assert wait_changed(having(part, replace(trend, changes=(noise,)))) == ""
     assert wait_changed(having(part, replace(trend, causes=()))) == ""
     page = render_html(contents(having(part, trend)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from audit.report.figures import Breakdown
-from audit.report.sections.machine.record import Burst, MachineOverTime, Outage
+from audit.report.sections.machine.record import Burst, MachineOverTime
 from audit.report.sections.machine.section import machine
 from tests.report.sample import figure, having, pool, present, waiting
 
@@ -54,7 +54,7 @@ def test_outages_are_shaded_and_in_the_legend() -> None:
     """Both panels show those of the days that are drawn, on the cluster's clock."""
     part = waiting(pool())
     begin = 1_791_763_200  # 2026-10-12 02:00 in Berlin
-    outages = (Outage(begin, begin + 86_400), Outage(1_000_000_000, 1_000_003_600))
+    outages = ((begin, begin + 86_400), (1_000_000_000, 1_000_003_600))
     plain = machine(replace(part, zone="Europe/Berlin"))
     over = replace(part[MachineOverTime], outages=outages)
     shaded = machine(having(part, over, zone="Europe/Berlin"))
