@@ -2,15 +2,14 @@
 
 import traceback
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Final
 
 from audit import memory
-from audit.config import Cluster, Config
+from audit.config import Config
 from audit.config.places import Site
-from audit.errors import AuditError, LockedError, UsageError
+from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Night, StoppedError, own_state
@@ -43,36 +42,29 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
         raise UsageError("service: the configuration has no [[clusters]]")
     state = own_state(site)
 
-    held = lock.held(state / "service", "fairaudit service", "another service is running here")
-    # runs have a thread of their own, so that signals are heeded meanwhile
-    with held, ThreadPoolExecutor(1) as worker:
+    def do(cluster: str) -> None:
+        attend(site, cluster, clock, stop, say)
+
+    with lock.held(state / "service", "fairaudit service", "another service is running here"):
         now = int(clock())
         coming = planned(config, state, now)
+        table = timetable.Timetable(config, do)
         for cluster, begin in coming.items():
             missed = begin <= now
             say(f"{cluster}: next run {'now: one was missed' if missed else 'is planned'}")
-
-        def do(cluster: Cluster) -> None:
-            try:
-                attend(site, cluster.name, clock, stop, say)
-            except Exception:
-                say(f"{cluster.name}: a defect of fairaudit:\n{traceback.format_exc()}")
-            finally:  # one run makes up for all that were missed, also during it
-                coming[cluster.name] = timetable.next_run(config, cluster, int(clock()))
-
-        running: Future[None] | None = None
+        table.start(coming)
         try:
-            while not stop.is_set():
+            while not stop.wait(1.0) and not table.ended.is_set():
                 before, now = now, int(clock())
                 if now < before - SET_BACK_S:
                     say("the clock was set back: the next runs are planned anew")
-                    coming.update(planned(config, state, now))
-                first = min(config.clusters, key=lambda of: (coming[of.name], of.name))
-                if coming[first.name] <= now and (running is None or running.done()):
-                    running = worker.submit(do, first)
-                stop.wait(1.0)
+                    table.plan(planned(config, state, now))
         finally:
             stop.set()
+            table.stop()
+        if table.error is not None:
+            remedy = "start the service again"
+            raise StoreError(f"the timetable ended: {table.error}; {remedy}") from table.error
     say("stopped")
 
 

@@ -129,7 +129,7 @@ def test_stopped_after_any_step_the_next_run_goes_on(
 def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = int(time.time())
+    now = int(time.time())  # APScheduler's own clock is the real one
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     run(Site(settings, tmp_path), now - 4 * 86_400)
@@ -159,7 +159,7 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
 def test_runs_are_planned_anew_when_the_clock_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else it would wait for the instant that it planned by the wrong clock."""
+    """APScheduler would wait for the instant that it planned by the wrong clock."""
     now = int(time.time())
     stop = Event()
     instants = iter([now + 9 * 86_400, *[now] * 20])
@@ -185,48 +185,6 @@ def test_runs_are_planned_anew_when_the_clock_is_set_back(
     service.serve(of, clock, stop, said.append)
     assert runs == ["c"]
     assert said[1:] == ["the clock was set back: the next runs are planned anew", "stopped"]
-
-
-def test_however_many_were_missed_one_run_makes_up_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop = Event()
-    runs: list[str] = []
-    after = 0
-
-    def clock() -> float:
-        nonlocal after
-        after += bool(runs)
-        if after > 3:  # it has looked for further runs
-            stop.set()
-        return float(NOW)
-
-    monkeypatch.setattr(service, "attend", lambda _, cluster, *__: runs.append(cluster))
-    monkeypatch.setattr(service, "planned", lambda *_: {"c": NOW - 40 * 86_400})
-    service.serve(Site(site(tmp_path), tmp_path), clock, stop, lambda _: None)
-    assert runs == ["c"]
-
-
-def test_after_a_defect_it_begins_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop = Event()
-    instants = iter([NOW, NOW, NOW])
-    runs: list[str] = []
-    said: list[str] = []
-
-    def attend(_: object, cluster: str, *__: object) -> None:
-        runs.append(cluster)
-        if len(runs) == 2:
-            stop.set()
-        raise ZeroDivisionError("a defect")
-
-    monkeypatch.setattr(service, "attend", attend)
-    monkeypatch.setattr(service, "planned", lambda *_: {"c": NOW})
-    of = Site(site(tmp_path), tmp_path)
-    service.serve(of, lambda: float(next(instants, NOW + 2 * 86_400)), stop, said.append)
-    assert runs == ["c", "c"]
-    assert sum("ZeroDivisionError: a defect" in text for text in said) == 2
 
 
 def test_a_defect_is_reported_and_the_service_lives_on(
