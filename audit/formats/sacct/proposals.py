@@ -22,6 +22,7 @@ from audit.formats.slurm.fields import FIT, FieldKind
 from audit.hostlists import count
 
 SAMPLE: Final = 200  # number of lines that are examined
+_PROVEN_BY: Final = 10  # number of lines that prove JobID by an equal JobIDRaw
 
 _SIMULATOR: Final = (
     "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
@@ -218,6 +219,8 @@ class _Guess:
             at for at in several if any("_" in value or "+" in value for value in self.columns[at])
         ]
         twins = [at for at in several if any(self._alike(at, of) for of in several if of != at)]
+        if len(self.columns[0]) < _PROVEN_BY:
+            twins = []  # so few counts are also alike
         found = tasks or formed or twins or several
         same = all(self._alike(at, found[0]) for at in found[1:])
         if len(found) == 1 or (same and len(found) == 2):

@@ -50,7 +50,7 @@ from audit.formats.lines import (
     select,
     unquoted,
 )
-from audit.formats.sacct import heads, proposals
+from audit.formats.sacct import completion, heads, proposals
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, fits, header_row, split
 from audit.formats.sacct.heads import Head, TextLine
 from audit.formats.sacct.records import BATCH, typed
@@ -78,7 +78,9 @@ def recognises(head: bytes) -> bool:
         return False
     if heads.find(lines) is not None:
         return heads.table_for_people(lines) is None
-    if lines[0].text.lstrip().startswith((";", "#", "{", "<")):
+    if re.match(completion.BEGINS, lines[0].text):
+        return True
+    if lines[0].text.lstrip().startswith((";", "#", "{", "[", "<")):
         return False
     if names_row(lines[0].text.encode()) is not None:
         return False  # a table of other names
@@ -103,13 +105,13 @@ def header(head: bytes, reading: Reading) -> Header:
     found = heads.find(lines, reading.separator)
     layout, entries, problems = _laid_out(lines, found, reading)
     if problem := layout.problem():
-        raise DialectError(f"sacct's columns {', '.join(layout.names)}: {problem}")
+        said = f"sacct's columns {', '.join(layout.names)}: {problem}"
+        raise DialectError(f"{said}; let sacct write all columns: {heads.COMMAND}")
     problems += heads.absent(layout.position)
     begin = 0 if found is None else lines.index(found.row) + 1
     if entries["quoted"]:
-        lines = [
-            TextLine(n, unquoted(text.encode(), entries["quoted"]).decode()) for n, text in lines
-        ]
+        plain = _plain("\n".join(_texts(lines)).encode(), entries["quoted"]).decode().split("\n")
+        lines = [TextLine(line.number, text) for line, text in zip(lines, plain, strict=True)]
     if wrong := heads.formatted_times(lines, layout, begin):
         raise DialectError(wrong)
     texts = _texts(lines)
@@ -143,6 +145,10 @@ def _laid_out(
             layout = replace(layout, separator=UNQUOTED)
         return layout, entries, problems
     texts = _texts(lines)
+    if texts and re.match(completion.BEGINS, texts[0]):
+        entries["quoted"] = completion.FORM
+        problems.append(completion.REMARK)
+        return SacctLayout(completion.names(texts), UNQUOTED), entries, problems
     if reading.columns is not None:
         layout = _declared(texts, reading.columns, reading.separator)
         return _with_short_rows(texts, layout, problems), entries, problems
@@ -194,7 +200,7 @@ def whole(data: bytes, header: Header) -> int:
     while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
         raw = data[start:stop].rstrip(b"\r\n")
-        raw = unquoted(raw, quoted) if quoted else raw
+        raw = _plain(raw, quoted)
         line = raw.decode("utf-8", errors="backslashreplace")
         is_step = re.match(_STEP, "".join(line.split(layout.separator)[layout.id_column :][:1]))
         if not (is_step and step) and fits(line, layout):
@@ -205,6 +211,13 @@ def whole(data: bytes, header: Header) -> int:
     if len(data) <= HEAD_BYTES:
         return 0
     return end if step is None else step
+
+
+def _plain(data: bytes, quoted: str) -> bytes:
+    """Return lines without quotes, or of a job completion log, separated by ``UNQUOTED``."""
+    if quoted == completion.FORM:
+        return completion.rewritten(data)
+    return unquoted(data, quoted) if quoted else data
 
 
 class _TextView:
@@ -218,8 +231,7 @@ class _TextView:
         self.separator = _layout(header).separator
         text = as_text(block.data)
         self.quoted = header.entries["quoted"]
-        if self.quoted:
-            text = unquoted(text, self.quoted)
+        text = _plain(text, self.quoted)
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))

@@ -186,3 +186,10 @@ def test_times_that_nothing_gives_are_named(lacking: str) -> None:
     assert len(problems) == len(named)
     for name, problem in zip(named, problems, strict=True):
         assert problem.startswith(f"no column {name}, nor ")
+
+
+def test_without_any_time_the_command_that_writes_them_is_said() -> None:
+    text = (
+        "JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode\n15|x|debug|a|2|COMPLETED|0:0\n"
+    )
+    assert refused(text).endswith(f"; let sacct write all columns: {heads.COMMAND}")

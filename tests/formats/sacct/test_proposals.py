@@ -173,3 +173,18 @@ def test_what_only_resembles_the_export_of_xdmod_is_asked() -> None:
         row[start], row[end] = row[end], row[start]
     with pytest.raises(DialectError, match="no header row"):
         sacct.header("".join("|".join(row) + "\n" for row in fields).encode(), PLAIN)
+
+
+def test_few_lines_do_not_prove_which_number_is_the_id() -> None:
+    """Two small counts that are alike are no JobID and JobIDRaw."""
+    lines = [f"ana|{job}|COMPLETED|{n}|{n}|{DAY}00:00:00" for job, n in ((20251, 2), (20252, 1))]
+    sniffed = proposals.sniff(lines)
+    assert sniffed is not None
+    found = proposals.propose(sniffed)
+    assert not {"JobID", "JobIDRaw"} & {*found.names}
+    assert found.questions[0].startswith("columns 2, 4, 5 are JobID and other numbers")
+
+
+def test_objects_are_no_lines_of_fields() -> None:
+    text = '[{"JobID": "1", "State": "COMPLETED", "Submit": "2026-01-01T00:00:00"}]'
+    assert not sacct.recognises(text.encode())
