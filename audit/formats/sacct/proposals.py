@@ -51,7 +51,7 @@ KNOWN: Final = (
     "_ _ _ _ _ _ _ _ _ _ _ _ _ _ _",  # jobinfo; the rest is used by no record
 )
 
-_STATES: Final = frozenset(
+STATES: Final = frozenset(
     (*job_table.STATES, "COMPLETING", "CONFIGURING", "REQUEUED", "RESIZING", "REVOKED")
 )
 
@@ -411,7 +411,7 @@ def _kind(values: Sequence[str]) -> FieldKind | None:
     known = {value for value in values if value}
     if known <= {"Unknown", "None", "INVALID"}:
         return None
-    if all(value.split(" by ")[0] in _STATES for value in known):
+    if all(value.split(" by ")[0] in STATES for value in known):
         return FieldKind.STATE
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
 

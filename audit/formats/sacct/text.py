@@ -50,7 +50,7 @@ from audit.formats.lines import (
     select,
     unquoted,
 )
-from audit.formats.sacct import completion, heads, proposals
+from audit.formats.sacct import completion, heads, proposals, ruled
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, fits, header_row, split
 from audit.formats.sacct.heads import Head, TextLine
 from audit.formats.sacct.records import BATCH, typed
@@ -76,10 +76,10 @@ def recognises(head: bytes) -> bool:
     lines = _head_lines(head)
     if not lines:
         return False
+    if ruled.find(lines) is not None or re.match(completion.BEGINS, lines[0].text):
+        return True
     if heads.find(lines) is not None:
         return heads.table_for_people(lines) is None
-    if re.match(completion.BEGINS, lines[0].text):
-        return True
     if lines[0].text.lstrip().startswith((";", "#", "{", "[", "<")):
         return False
     if names_row(lines[0].text.encode()) is not None:
@@ -133,6 +133,9 @@ def _laid_out(
     """Return the layout, and entries and problems of the header."""
     entries = {"before": "0", "quoted": ""}
     problems: list[str] = []
+    if (table := ruled.find(lines)) is not None:
+        entries = {"before": str(table.row.number - 1), "quoted": table.form}
+        return table.layout, entries, [table.problem]
     if found is not None:
         entries["before"] = str(found.row.number - 1 if found.before else 0)
         problems += found.problems
@@ -214,9 +217,11 @@ def whole(data: bytes, header: Header) -> int:
 
 
 def _plain(data: bytes, quoted: str) -> bytes:
-    """Return lines without quotes, or of a job completion log, separated by ``UNQUOTED``."""
+    """Return lines in another form (quotes, ruled, job completion log), with ``UNQUOTED``."""
     if quoted == completion.FORM:
         return completion.rewritten(data)
+    if quoted.startswith(ruled.FORM):
+        return ruled.rewritten(data, quoted)
     return unquoted(data, quoted) if quoted else data
 
 
