@@ -177,7 +177,8 @@ def _separators(line: str) -> list[str]:
         for second in BY_NAME:
             begin = lowered.find(second, len(first) + 1)
             if begin >= 0 and begin - len(first) <= 32:
-                found.setdefault(line[len(first) : begin])
+                between = line[len(first) : begin]  # also of `JobID%20|User`
+                found.setdefault(re.sub(r"^%-?[0-9]+", "", between) or between)
     if match := re.match(r"\w+(\W+)\w", line):
         found.setdefault(match[1])
     return [*found, *(each for each in "|,;\t" if each in line and each not in found)]

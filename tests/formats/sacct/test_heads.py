@@ -106,6 +106,13 @@ def test_an_odd_name_costs_its_column_at_most(name: str, problem: str | None) ->
     assert parsed.records.drop("line", "byte_offset").rows() == expected.rows()
 
 
+@pytest.mark.parametrize("width", ["%20", "%-3"])
+def test_widths_of_all_names_are_no_part_of_the_separator(width: str) -> None:
+    parsed, problems = read(log([name + width for name in NAMES], rows()))
+    assert problems == ()
+    assert parsed.records.drop("line", "byte_offset").rows() == EXPECTED.rows()
+
+
 def test_a_table_for_people_without_times_is_explained() -> None:
     widths = [12, 9, 10]
     table = [NAMES[:3], ["-" * (width - 1) for width in widths], *(row[:3] for row in rows())]
