@@ -85,6 +85,18 @@ def table_for_people(lines: Sequence[TextLine]) -> str | None:
     return None
 
 
+def aligned(lines: Sequence[TextLine]) -> str | None:
+    """Return what is wrong with columns that only blanks separate; None: they are none."""
+    for line in lines[: MOST_BEFORE + 1]:
+        names = line.text.split()
+        if len(names) > _FEW and known(names) * 4 >= len(names) * 3:
+            return (
+                f"line {line.number} names columns of sacct ({line.shown}), separated by blanks, "
+                f"as 'column -t' prints them: where values begin is not certain; use: {COMMAND}"
+            )
+    return None
+
+
 def misnamed(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a row of names that is no header row; None: it is none."""
     for line in lines[: MOST_BEFORE + 1]:

@@ -52,6 +52,7 @@ from audit.formats.lines import (
 )
 from audit.formats.sacct import completion, heads, proposals, ruled
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, fits, header_row, split
+from audit.formats.sacct.forms import padding, plain
 from audit.formats.sacct.heads import Head, TextLine
 from audit.formats.sacct.records import BATCH, typed
 from audit.formats.shaping import REFUSED, refused, shaped
@@ -92,7 +93,7 @@ def differs(head: bytes) -> str | None:
     lines = _head_lines(head)
     if heads.find(lines) is not None:
         return heads.table_for_people(lines)
-    return heads.table_for_people(lines) or heads.misnamed(lines)
+    return heads.table_for_people(lines) or heads.aligned(lines) or heads.misnamed(lines)
 
 
 def header(head: bytes, reading: Reading) -> Header:
@@ -110,8 +111,8 @@ def header(head: bytes, reading: Reading) -> Header:
     problems += heads.absent(layout.position)
     begin = 0 if found is None else lines.index(found.row) + 1
     if entries["quoted"]:
-        plain = _plain("\n".join(_texts(lines)).encode(), entries["quoted"]).decode().split("\n")
-        lines = [TextLine(line.number, text) for line, text in zip(lines, plain, strict=True)]
+        bare = plain("\n".join(_texts(lines)).encode(), entries["quoted"]).decode().split("\n")
+        lines = [TextLine(line.number, text) for line, text in zip(lines, bare, strict=True)]
     if wrong := heads.formatted_times(lines, layout, begin):
         raise DialectError(wrong)
     texts = _texts(lines)
@@ -146,6 +147,8 @@ def _laid_out(
         if found.quoted or _has_quotes(lines, layout):
             entries["quoted"] = layout.separator
             layout = replace(layout, separator=UNQUOTED)
+        else:
+            layout, entries["quoted"] = padding(found)
         return layout, entries, problems
     texts = _texts(lines)
     if texts and re.match(completion.BEGINS, texts[0]):
@@ -203,7 +206,7 @@ def whole(data: bytes, header: Header) -> int:
     while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
         raw = data[start:stop].rstrip(b"\r\n")
-        raw = _plain(raw, quoted)
+        raw = plain(raw, quoted)
         line = raw.decode("utf-8", errors="backslashreplace")
         is_step = re.match(_STEP, "".join(line.split(layout.separator)[layout.id_column :][:1]))
         if not (is_step and step) and fits(line, layout):
@@ -214,15 +217,6 @@ def whole(data: bytes, header: Header) -> int:
     if len(data) <= HEAD_BYTES:
         return 0
     return end if step is None else step
-
-
-def _plain(data: bytes, quoted: str) -> bytes:
-    """Return lines in another form (quotes, ruled, job completion log), with ``UNQUOTED``."""
-    if quoted == completion.FORM:
-        return completion.rewritten(data)
-    if quoted.startswith(ruled.FORM):
-        return ruled.rewritten(data, quoted)
-    return unquoted(data, quoted) if quoted else data
 
 
 class _TextView:
@@ -236,7 +230,7 @@ class _TextView:
         self.separator = _layout(header).separator
         text = as_text(block.data)
         self.quoted = header.entries["quoted"]
-        text = _plain(text, self.quoted)
+        text = plain(text, self.quoted)
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))

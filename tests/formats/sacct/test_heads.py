@@ -200,3 +200,12 @@ def test_without_any_time_the_command_that_writes_them_is_said() -> None:
         "JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode\n15|x|debug|a|2|COMPLETED|0:0\n"
     )
     assert refused(text).endswith(f"; let sacct write all columns: {heads.COMMAND}")
+
+
+def test_columns_that_only_blanks_separate_are_explained() -> None:
+    table = [NAMES, *rows()]
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    said = refused("".join("".join(map(str.ljust, line, widths)) + "\n" for line in table))
+    assert said.startswith("x: line 1 names columns of sacct (")
+    assert "as 'column -t' prints them" in said
+    assert said.endswith(f"use: {heads.COMMAND}")
