@@ -193,7 +193,8 @@ FOREIGN: Final = (
         "what Slurm's squeue prints",
         f"it lacks the jobs that have ended, which sacct has: {SACCT}; "
         "samples of squeue can be added with --squeue",
-        r"^ *JOBID +PARTITION +NAME +USER +ST |^\S{0,400}\|JOBID\|\S{0,800}\|NODELIST\(REASON\)"
+        r"^ *JOBID +PARTITION +NAME +USER +ST(?:ATE)? "
+        r"|^\S{0,400}\|JOBID\|\S{0,800}\|NODELIST\(REASON\)"
         r'|^ *"accrue_time": ',
     ),
     (
@@ -292,12 +293,62 @@ FOREIGN: Final = (
         r"\ballocation_nodes:|openapi\\?/db",
     ),
     (
-        "Slurm's job completion log (jobcomp/filetxt)",
-        f"the accounting database knows more: {SACCT}",
-        r"^JobId=\d+ UserId=",
+        "what Slurm's scontrol show job prints",
+        f"slurmctld forgets a job minutes after its end, and sacct has all jobs: {SACCT}",
+        r"^JobId=\d+ (?:\S+ )*JobName=",
+    ),
+    (
+        "what Slurm's sshare prints",
+        f"it has shares, and sacct has the jobs: {SACCT}",
+        r"^ *Account[ |]+User[ |]+RawShares",
+    ),
+    (
+        "documents of Slurm's jobcomp/elasticsearch or jobcomp/kafka",
+        f"the accounting database has the jobs: {SACCT}; without one, jobcomp/filetxt writes a log "
+        "that is read",
+        r'"@queue_wait" *:',
+    ),
+    (
+        "a dump of Slurm's database (mysqldump)",
+        "let mysql print its table of jobs: "
+        'mysql --batch -e "SELECT * FROM CLUSTER_job_table" slurm_acct_db',
+        r"^(?:CREATE TABLE|INSERT INTO) `(?:acct_coord_table|\w+_(?:assoc|job)_table)`",
     ),
 )
 """Logs and outputs of schedulers that are recognised but not read."""
+
+BESIDE: Final = (
+    # name, option, pattern
+    (
+        "Slurm's configuration",
+        "--slurm-conf",
+        r"^Configuration data as of |^(?:SlurmctldHost|ControlMachine|SlurmctldPort) *=",
+    ),
+    (
+        "a list of nodes (scontrol show node, sinfo)",
+        "--nodes",
+        r"^NodeName=\S+ (?:\S+ )*(?:CPUTot|RealMemory)=|^ *(?:NODELIST|HOSTNAMES)[ |].*\bCPUS\b"
+        r'|"real_memory" *:',
+    ),
+    (
+        "a list of partitions (scontrol show partition)",
+        "--partitions",
+        r"^PartitionName=\S+\s+AllowGroups=",
+    ),
+    (
+        "a list of associations (sacctmgr)",
+        "--assoc",
+        r"^ *Cluster[ |]+Account[ |]+User[ |]+Partition|^# To edit this file start with a cluster",
+    ),
+    ("a list of QOS (sacctmgr)", "--qos", r"^ *Name[ |]+Priority[ |]+GraceTime"),
+    ("samples of sprio", "--sprio", r"^ *JOBID +PARTITION +(?:USER +)?PRIORITY"),
+    (
+        "slurmctld's log",
+        "--ctld-log",
+        r"^\[\d{4}-\d\d-\d\dT[\d:.]+\] (?:\w+: )?(?:sched:|_job_complete:|_slurm_rpc_|slurmctld)",
+    ),
+)
+"""Files of Slurm that ``audit`` reads beside a log, and the option for each."""
 
 
 def describe(head: bytes) -> str | None:
@@ -309,5 +360,12 @@ def describe(head: bytes) -> str | None:
             line = text.count("\n", 0, places[0].start()) + 1
             looks = f"this looks like {name} (line {line})"
             return f"{looks}; fairaudit does not read those yet: {remedy}"
+    for name, option, pattern in BESIDE:
+        if (place := re.search(pattern, text, re.MULTILINE)) is not None:
+            line = text.count("\n", 0, place.start()) + 1
+            return (
+                f"this looks like {name} (line {line}), which has no jobs: pass it with {option}, "
+                "beside a log of jobs"
+            )
     others = (dialect for name, dialect in table().items() if name != TABLE)
     return next(filter(None, (dialect.differs(head) for dialect in others)), None)

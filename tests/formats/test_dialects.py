@@ -114,7 +114,11 @@ GRIDWARE = '{"time":1795234360123456,"type":"new_job","job_number":7,"owner":"an
 QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
-JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
+SHOWN_JOB = "JobId=8 ArrayJobId=7 ArrayTaskId=1 JobName=run\n   UserId=cyd(1003) MCS_label=N/A\n"
+DUMP = (
+    "-- MySQL dump 10.14\nDROP TABLE IF EXISTS `lab_job_table`;\nCREATE TABLE `lab_job_table` (\n"
+)
+SHARES = "Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare\n"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +160,13 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ("apiVersion: kueue.x-k8s.io/v1beta1\nkind: Workload\n", "Kubernetes in YAML", 1),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
         (SACCT_YAML, "sacct --yaml", 1),
-        (JOBCOMP, "job completion log", 1),
-        (JOBCOMP.replace("\n", "\r\n"), "job completion log", 1),
+        ("  JOBID PARTITION     NAME     USER    STATE       TIME TIME_LIMI\n", "squeue", 1),
+        (SHOWN_JOB, "scontrol show job", 1),
+        (SHOWN_JOB.replace("\n", "\r\n"), "scontrol show job", 1),
+        (SHARES, "sshare", 1),
+        (SHARES.replace("|", "   "), "sshare", 1),
+        (DUMP, "mysqldump", 3),
+        ('{"jobid": 8, "@start": "2026-01-01T00:00:00", "@queue_wait": 4}\n', "kafka", 1),
     ],
 )
 def test_logs_of_others_are_named(text: str, name: str, line: int) -> None:
@@ -165,6 +174,27 @@ def test_logs_of_others_are_named(text: str, name: str, line: int) -> None:
     with pytest.raises(DialectError, match=said) as caught:
         dialects.detect(text.encode(), "x")
     assert "Standard Workload Format" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("NodeName=n1 Arch=x86_64 CPUAlloc=0 CPUTot=4 Gres=(null)\n", "--nodes"),
+        ("NODELIST|CPUS|MEMORY|GRES\nn1|4|1000|(null)\n", "--nodes"),
+        ('{"nodes": [{"name": "n1", "real_memory": 1000}]}\n', "--nodes"),
+        ("PartitionName=batch\n   AllowGroups=ALL AllowAccounts=ALL\n", "--partitions"),
+        ("ClusterName=lab\nSlurmctldHost=head\nNodeName=n1 RealMemory=1000\n", "--slurm-conf"),
+        ("Configuration data as of 2026-01-01T00:00:00\n", "--slurm-conf"),
+        ("Cluster|Account|User|Partition|Share|\n", "--assoc"),
+        ("   Cluster    Account       User  Partition\n---------- ---------- \n", "--assoc"),
+        ("Name|Priority|GraceTime|Preempt\n", "--qos"),
+        ("     JOBID PARTITION   PRIORITY       SITE\n", "--sprio"),
+        ("[2026-01-01T00:00:00.123] sched: Allocate JobId=1 NodeList=n1\n", "--ctld-log"),
+    ],
+)
+def test_files_that_go_beside_a_log_are_named_with_their_option(text: str, option: str) -> None:
+    with pytest.raises(DialectError, match=rf"has no jobs: pass it with {option}, beside a log"):
+        dialects.detect(text.encode(), "x")
 
 
 FIELDS = [

@@ -117,7 +117,7 @@ def instants_of(texts: Iterable[str | None], zone: str) -> list[int | None]:
 def _shown(record: str) -> dict[str, str]:
     values = dict(reversed(_KEY.findall(record)))
     return {
-        "name": re.split(r"\s", record, maxsplit=1)[0],
+        "name": re.split(r"\s+StartTime=|\n", record, maxsplit=1)[0].strip(),
         "nodes": values.get("Nodes", ""),
         "begin": values.get("StartTime", ""),
         "end": values.get("EndTime", ""),

@@ -5,6 +5,7 @@ Consecutive lines that are not records are cut into pieces at separators and lin
 of the columns (``fields.FIT``) then determine how pieces form records:
 
 - a column of free text takes any number of pieces, all others one;
+- two adjacent lists of resources (`AllocTRES,ReqTRES`) part where none names one twice;
 - records are the shortest runs of whole lines whose pieces fill all columns, so a broken line does
   not affect its neighbours;
 - if several ways remain, they must agree on every column that is read, except optional ones
@@ -18,6 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from audit.formats import dialects
@@ -175,7 +177,8 @@ def _separators(line: str) -> list[str]:
         for second in BY_NAME:
             begin = lowered.find(second, len(first) + 1)
             if begin >= 0 and begin - len(first) <= 32:
-                found.setdefault(line[len(first) : begin])
+                between = line[len(first) : begin]  # also of `JobID%20|User`
+                found.setdefault(re.sub(r"^%-?[0-9]+", "", between) or between)
     if match := re.match(r"\w+(\W+)\w", line):
         found.setdefault(match[1])
     return [*found, *(each for each in "|,;\t" if each in line and each not in found)]
@@ -206,6 +209,8 @@ def known(names: Sequence[str]) -> int:
 
 
 MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
+
+MOST_RESOURCES: Final = 100  # of two adjacent lists that commas do not part
 
 MOST_BEHIND: Final = 50
 """Number of lines after a record of several lines that are checked for belonging to it."""
@@ -348,6 +353,7 @@ class _LineStretch:
         """
         begin, end = self.first[first], self.first[last + 1]
         starts = self._starts(begin, end)
+        self._part_lists(starts, end)
         texts = [""] * len(self.columns)
         for index in self.layout.position.values():
             after = starts[index + 1] if index + 1 < len(self.columns) else {end}
@@ -358,6 +364,25 @@ class _LineStretch:
             (at,), (to,) = starts[index], after
             texts[index] = self.layout.separator.join(self.pieces[at:to])
         return texts
+
+    def _part_lists(self, starts: list[set[int]], end: int) -> None:
+        """Part two adjacent lists of resources (TRES): none names a resource twice."""
+        ends = [*starts, {end}]
+        for column, (one, other) in enumerate(pairwise(self.columns)):
+            places = (ends[column], ends[column + 2])
+            if one.kind is other.kind is FieldKind.TRES and all(len(some) == 1 for some in places):
+                (at,), (to,) = places
+                if to - at <= MOST_RESOURCES:
+                    fair = {
+                        part
+                        for part in starts[column + 1]
+                        if self._is_list(at, part) and self._is_list(part, to)
+                    }
+                    starts[column + 1] = fair or starts[column + 1]
+
+    def _is_list(self, at: int, to: int) -> bool:
+        names = [piece.partition("=")[0] for piece in self.pieces[at:to]]
+        return len(names) == 1 or (all(names) and len(set(names)) == len(names))
 
     def _starts(self, begin: int, end: int) -> list[set[int]]:
         final = len(self.columns) - 1

@@ -11,9 +11,9 @@ from audit.formats.slurm.fields import FIT, FieldKind
 COMMAND: Final = "sacct --allusers --duplicates --parsable2 --format=ALL --starttime=YYYY-MM-DD"
 """The command whose output is read best."""
 
-_MOST_BEFORE: Final = 20  # maximum number of lines before a header row
+MOST_BEFORE: Final = 20  # maximum number of lines before a header row
 _SHOWN: Final = 60  # number of characters of a line that a message shows
-_RULE: Final = re.compile(r"\s*-{2,}[\s-]*")
+RULE: Final = re.compile(r"\s*-{2,}[\s-]*")
 _CSV: Final = re.compile(r'\s*"[^"]*"(?:[,;|\t]"[^"]*")+\s*')
 _FEW: Final = 3
 
@@ -65,7 +65,7 @@ class Head(NamedTuple):
 
 def find(lines: Sequence[TextLine], separator: str | None = None) -> Head | None:
     """Return the header row among the first lines of a log, or None."""
-    for place, line in enumerate(lines[: _MOST_BEFORE + 1]):
+    for place, line in enumerate(lines[: MOST_BEFORE + 1]):
         quoted = _CSV.fullmatch(line.text) is not None
         text = line.text.replace('"', "") if quoted else line.text
         layout = header_row(text, separator)
@@ -76,8 +76,8 @@ def find(lines: Sequence[TextLine], separator: str | None = None) -> Head | None
 
 def table_for_people(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a table that sacct cut to fit a terminal; None: it is none."""
-    for line, rule in pairwise(lines[: _MOST_BEFORE + 1]):
-        if _RULE.fullmatch(rule.text) and known(line.text.split()) > 1:
+    for line, rule in pairwise(lines[: MOST_BEFORE + 1]):
+        if RULE.fullmatch(rule.text) and known(line.text.split()) > 1:
             return (
                 f"line {line.number} ({line.shown}) begins a table for people, in which sacct cuts "
                 f"long values; write it again with --parsable2: {COMMAND}"
@@ -85,9 +85,21 @@ def table_for_people(lines: Sequence[TextLine]) -> str | None:
     return None
 
 
+def aligned(lines: Sequence[TextLine]) -> str | None:
+    """Return what is wrong with columns that only blanks separate; None: they are none."""
+    for line in lines[: MOST_BEFORE + 1]:
+        names = line.text.split()
+        if len(names) > _FEW and known(names) * 4 >= len(names) * 3:
+            return (
+                f"line {line.number} names columns of sacct ({line.shown}), separated by blanks, "
+                f"as 'column -t' prints them: where values begin is not certain; use: {COMMAND}"
+            )
+    return None
+
+
 def misnamed(lines: Sequence[TextLine]) -> str | None:
     """Return what is wrong with a row of names that is no header row; None: it is none."""
-    for line in lines[: _MOST_BEFORE + 1]:
+    for line in lines[: MOST_BEFORE + 1]:
         for separator in "|,;\t":
             names = [name.strip().strip('"') for name in line.text.split(separator)]
             if len(names) > _FEW and known(names) * 2 >= len(names):

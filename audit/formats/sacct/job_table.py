@@ -9,7 +9,8 @@ table has numbers where sacct prints names:
 - States are numbers: a state, and flags above 255. Rows that are marked as deleted are counted.
 
 A record is a line: one whose text contains a line break is refused. Sources: Slurm's
-``as_mysql_cluster.c`` (columns) and ``slurm.h`` (states and flags), 17.11 to 25.05.
+``as_mysql_cluster.c`` (columns) and ``slurm.h`` (states and flags), 17.11 to 25.05. Older tables
+have ``cpus_alloc``.
 """
 
 import re
@@ -97,6 +98,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
         End=_positive("time_end"),
         Suspended=_duration("time_suspended"),
         TimelimitRaw=_positive("timelimit"),
+        AllocCPUS="cpus_alloc",
         AllocNodes="nodes_alloc",
         NodeList="nodelist",
         ReqCPUS="cpus_req",
@@ -126,6 +128,7 @@ READ: Final = (
     *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
     *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
     *("time_end", "time_suspended", "timelimit", "nodes_alloc", "nodelist", "cpus_req", "mem_req"),
+    "cpus_alloc",  # until 14.11, which has no tres_alloc
     *("gres_alloc", "gres_used", "gres_req", "constraints", "tres_alloc", "tres_req"),
     "submit_line",
 )

@@ -3,10 +3,12 @@
 The user confirms names with ``--columns``. Only the columns of Open XDMoD's export are read without
 that, if every line proves them.
 
-- Times: Submit ≤ Eligible ≤ Start ≤ End in all lines, and no other order is possible.
+- Times: Submit ≤ Eligible ≤ Start ≤ End in all lines, and no other order is possible. Of fewer than
+  four columns, End − Start is Elapsed, or Start is None for a job that never started.
 - AllocTRES is empty where ReqTRES is not, or follows the number of nodes where ReqTRES does not.
 - JobID: it differs between all jobs, and is the only such column, or JobIDRaw repeats it.
 - Elapsed is End − Start; Timelimit is whole minutes, and at least that.
+- Without JobID, jobs and steps are not told apart, and neither is what jobs requested.
 """
 
 import re
@@ -22,6 +24,8 @@ from audit.formats.slurm.fields import FIT, FieldKind
 from audit.hostlists import count
 
 SAMPLE: Final = 200  # number of lines that are examined
+_PROVEN_BY: Final = 10  # number of lines that prove what few might show by chance
+_FEW: Final = 3  # number of jobs that prove a length of time
 
 _SIMULATOR: Final = (
     "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
@@ -47,7 +51,7 @@ KNOWN: Final = (
     "_ _ _ _ _ _ _ _ _ _ _ _ _ _ _",  # jobinfo; the rest is used by no record
 )
 
-_STATES: Final = frozenset(
+STATES: Final = frozenset(
     (*job_table.STATES, "COMPLETING", "CONFIGURING", "REQUEUED", "RESIZING", "REVOKED")
 )
 
@@ -187,9 +191,10 @@ class _Guess:
         self._name_times()
         self._name_spans()
         self._name_only(self._of(FieldKind.STATE), "State")
-        self._name_only(self._filled(FieldKind.MEMORY), "ReqMem")
-        self._name_lists()
-        self._name_counts()
+        if job_id is not None:
+            self._name_only(self._filled(FieldKind.MEMORY), "ReqMem")
+            self._name_lists()
+            self._name_counts()
 
     def _of(self, kind: FieldKind) -> list[int]:
         return [index for index, found in enumerate(self.kinds) if found is kind]
@@ -218,6 +223,8 @@ class _Guess:
             at for at in several if any("_" in value or "+" in value for value in self.columns[at])
         ]
         twins = [at for at in several if any(self._alike(at, of) for of in several if of != at)]
+        if len(self.columns[0]) < _PROVEN_BY:
+            twins = []  # so few counts are also alike
         found = tasks or formed or twins or several
         same = all(self._alike(at, found[0]) for at in found[1:])
         if len(found) == 1 or (same and len(found) == 2):
@@ -249,9 +256,27 @@ class _Guess:
             possible = {order[place] for order in fair}
             if len(possible) == 1:
                 self.names[possible.pop()] = name
-        if open_to := [name for name in wanted if name not in self.names]:
+        if len(columns) < len(names) - 1 and not self._times_are_proven():
+            for at in columns:
+                self.names[at] = SKIPPED
+            self._ask(columns, "Submit, Eligible, Start or End")
+        elif open_to := [name for name in wanted if name not in self.names]:
             left = [at for at in columns if self.names[at] == SKIPPED]
             self._ask(left, " and ".join(open_to))
+
+    def _times_are_proven(self) -> bool:
+        """Return whether Start and End are, of columns that may also be Submit and Eligible."""
+        never = "Start" in self.names and "None" in self.columns[self.names.index("Start")]
+        return never or any(self._exact(kind) for kind in (FieldKind.DURATION, FieldKind.COUNT))
+
+    def _exact(self, kind: FieldKind) -> list[int]:
+        """Return the columns of a kind that are End − Start, in s or as a duration."""
+        ran, read = self._ran(), _seconds if kind is FieldKind.DURATION else _whole
+        return [
+            at
+            for at in self._of(kind)
+            if len(ran) >= _FEW and all(read(self.columns[at][row]) == spent for row, spent in ran)
+        ]
 
     def _ran(self) -> list[tuple[int, int]]:
         """Return rows of jobs that ran, and for how many s."""
@@ -267,14 +292,18 @@ class _Guess:
             at: [_seconds(value) for value in self.columns[at]]
             for at in self._of(FieldKind.DURATION)
         }
-        exact = [at for at, of in spans.items() if ran and all(of[row] == s for row, s in ran)]
+        exact = self._exact(FieldKind.DURATION)
         for at in exact[:1]:  # several are equal
             self.names[at] = "Elapsed"
+        for at in self._exact(FieldKind.COUNT)[:1]:
+            if self.names[at] == SKIPPED:
+                self.names[at] = "ElapsedRaw"
         limits = [
             at
             for at, of in spans.items()
             if at not in exact
             and any(of)
+            and (ran or len(self.jobs) >= _PROVEN_BY)
             and all(of[row] is None or of[row] % 60 == 0 for row in self.jobs)  # type: ignore[operator]
             and all(of[row] is None or of[row] + 60 >= s for row, s in ran)  # type: ignore[operator]
         ]
@@ -357,6 +386,10 @@ def _seconds(value: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
+def _whole(value: str) -> int | None:
+    return int(value) if value.isdecimal() else None
+
+
 def _amount(tres: str, label: str) -> int | None:
     match = re.search(rf"(?:^|,){label}=(\d+)(?:,|$)", tres)
     return int(match[1]) if match else None
@@ -378,7 +411,7 @@ def _kind(values: Sequence[str]) -> FieldKind | None:
     known = {value for value in values if value}
     if known <= {"Unknown", "None", "INVALID"}:
         return None
-    if all(value.split(" by ")[0] in _STATES for value in known):
+    if all(value.split(" by ")[0] in STATES for value in known):
         return FieldKind.STATE
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
 

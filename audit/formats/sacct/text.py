@@ -50,8 +50,9 @@ from audit.formats.lines import (
     select,
     unquoted,
 )
-from audit.formats.sacct import heads, proposals
+from audit.formats.sacct import completion, heads, proposals, ruled
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, SacctLayout, fits, header_row, split
+from audit.formats.sacct.forms import padding, plain
 from audit.formats.sacct.heads import Head, TextLine
 from audit.formats.sacct.records import BATCH, typed
 from audit.formats.shaping import REFUSED, refused, shaped
@@ -76,9 +77,11 @@ def recognises(head: bytes) -> bool:
     lines = _head_lines(head)
     if not lines:
         return False
+    if ruled.find(lines) is not None or re.match(completion.BEGINS, lines[0].text):
+        return True
     if heads.find(lines) is not None:
         return heads.table_for_people(lines) is None
-    if lines[0].text.lstrip().startswith((";", "#", "{", "<")):
+    if lines[0].text.lstrip().startswith((";", "#", "{", "[", "<")):
         return False
     if names_row(lines[0].text.encode()) is not None:
         return False  # a table of other names
@@ -90,7 +93,7 @@ def differs(head: bytes) -> str | None:
     lines = _head_lines(head)
     if heads.find(lines) is not None:
         return heads.table_for_people(lines)
-    return heads.table_for_people(lines) or heads.misnamed(lines)
+    return heads.table_for_people(lines) or heads.aligned(lines) or heads.misnamed(lines)
 
 
 def header(head: bytes, reading: Reading) -> Header:
@@ -103,13 +106,13 @@ def header(head: bytes, reading: Reading) -> Header:
     found = heads.find(lines, reading.separator)
     layout, entries, problems = _laid_out(lines, found, reading)
     if problem := layout.problem():
-        raise DialectError(f"sacct's columns {', '.join(layout.names)}: {problem}")
+        said = f"sacct's columns {', '.join(layout.names)}: {problem}"
+        raise DialectError(f"{said}; let sacct write all columns: {heads.COMMAND}")
     problems += heads.absent(layout.position)
     begin = 0 if found is None else lines.index(found.row) + 1
     if entries["quoted"]:
-        lines = [
-            TextLine(n, unquoted(text.encode(), entries["quoted"]).decode()) for n, text in lines
-        ]
+        bare = plain("\n".join(_texts(lines)).encode(), entries["quoted"]).decode().split("\n")
+        lines = [TextLine(line.number, text) for line, text in zip(lines, bare, strict=True)]
     if wrong := heads.formatted_times(lines, layout, begin):
         raise DialectError(wrong)
     texts = _texts(lines)
@@ -131,6 +134,9 @@ def _laid_out(
     """Return the layout, and entries and problems of the header."""
     entries = {"before": "0", "quoted": ""}
     problems: list[str] = []
+    if (table := ruled.find(lines)) is not None:
+        entries = {"before": str(table.row.number - 1), "quoted": table.form}
+        return table.layout, entries, [table.problem]
     if found is not None:
         entries["before"] = str(found.row.number - 1 if found.before else 0)
         problems += found.problems
@@ -141,8 +147,14 @@ def _laid_out(
         if found.quoted or _has_quotes(lines, layout):
             entries["quoted"] = layout.separator
             layout = replace(layout, separator=UNQUOTED)
+        else:
+            layout, entries["quoted"] = padding(found)
         return layout, entries, problems
     texts = _texts(lines)
+    if texts and re.match(completion.BEGINS, texts[0]):
+        entries["quoted"] = completion.FORM
+        problems.append(completion.REMARK)
+        return SacctLayout(completion.names(texts), UNQUOTED), entries, problems
     if reading.columns is not None:
         layout = _declared(texts, reading.columns, reading.separator)
         return _with_short_rows(texts, layout, problems), entries, problems
@@ -194,7 +206,7 @@ def whole(data: bytes, header: Header) -> int:
     while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
         raw = data[start:stop].rstrip(b"\r\n")
-        raw = unquoted(raw, quoted) if quoted else raw
+        raw = plain(raw, quoted)
         line = raw.decode("utf-8", errors="backslashreplace")
         is_step = re.match(_STEP, "".join(line.split(layout.separator)[layout.id_column :][:1]))
         if not (is_step and step) and fits(line, layout):
@@ -218,8 +230,7 @@ class _TextView:
         self.separator = _layout(header).separator
         text = as_text(block.data)
         self.quoted = header.entries["quoted"]
-        if self.quoted:
-            text = unquoted(text, self.quoted)
+        text = plain(text, self.quoted)
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))

@@ -396,6 +396,9 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
 # both ----------------------------------------------------------------------------------------
 
 
+_LIST_ALL: Final = "let sacctmgr show those of all users and accounts, not of some"
+
+
 def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
     parents = {row.account: row.parent for row in rows if row.user is None} | {ROOT: None}
     seen: set[tuple[str, str | None, str | None]] = set()
@@ -408,7 +411,7 @@ def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
     for row in rows:
         account = f"account {short(row.account)}"
         if row.account not in parents:
-            yield Fault(row.line, f"{account} is not among the associations")
+            yield Fault(row.line, f"{account} is not among the associations: {_LIST_ALL}")
         elif row.user is None and row.parent is not None and row.parent not in parents:
             above = f"its parent {short(row.parent)} is not among the associations"
             yield Fault(row.line, f"{account}: {above}")

@@ -40,6 +40,8 @@ _KEY = re.compile(
     r"|MaxTime|QoS|OverSubscribe|PreemptMode)=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
+_CONF: Final = re.compile(r"^[ \t]*(?:NodeName=|PartitionName=DEFAULT\b)", re.MULTILINE)
+"""Lines of slurm.conf only, whose partitions inherit values and name sets of nodes."""
 _NOTHING: Final = ("", "(null)", "N/A")
 
 
@@ -71,7 +73,12 @@ class PartitionListing:
 
 
 def read(text: str) -> PartitionListing:
-    """Read the output of `scontrol show partition`; never raises for its content."""
+    """Read the output of `scontrol show partition`; never raises for its content.
+
+    Of slurm.conf, nothing is read.
+    """
+    if _CONF.search(text):
+        return PartitionListing(())
     before, *records = _RECORD.split(text)
     problems: list[str] = []
     entries: dict[str, dict[str, str]] = {}

@@ -107,3 +107,12 @@ def test_no_text_is_an_error(text: str) -> None:
     for whole in (text, HEADER + text, "ReservationName=" + text):
         events(whole, "UTC")
         reservations(whole, "UTC", {})
+
+
+def test_the_name_of_a_reservation_may_have_blanks() -> None:
+    """Jobs name it whole, and only those within it are its own."""
+    text = RESERVED.replace("=maint StartTime", "=maintenance of May StartTime")
+    assert {each.reservation for each in reservations(text, "UTC", {}).absences} == {
+        "maintenance of May",
+        "some",
+    }

@@ -70,6 +70,18 @@ def test_a_comma_separates_lists_too() -> None:
     ]
 
 
+def test_two_lists_of_resources_part_where_a_name_repeats() -> None:
+    layout = SacctLayout(("JobID", "AllocTRES", "ReqTRES", "Submit"), ",")
+    asked, given = "billing=4,cpu=4,mem=8G,node=1", "billing=8,cpu=8,energy=3,mem=8G,node=1"
+    for alloc in (given, asked, ""):
+        line = f"1,{alloc},{asked},{TIME}"
+        found = split([line], layout, after_record=False)
+        assert [texts for _, texts in found.records] == [["1", alloc, asked, TIME]]
+    doubtful = split([f"1,cpu=4,mem=8G,{TIME}"], layout, after_record=False)
+    assert [texts for _, texts in doubtful.records] == [["1", "cpu=4", "mem=8G", TIME]]
+    assert split([f"1,cpu=4,mem=8G,node=1,{TIME}"], layout, after_record=False).refused
+
+
 def test_a_list_of_nodes_that_may_begin_in_several_places_costs_no_record() -> None:
     layout = SacctLayout(("JobID", "NodeList", "JobName", "Submit"), ",")
     found = split([f"1,n[1-3,5],a,{TIME}"], layout, after_record=False)

@@ -106,9 +106,16 @@ def test_an_odd_name_costs_its_column_at_most(name: str, problem: str | None) ->
     assert parsed.records.drop("line", "byte_offset").rows() == expected.rows()
 
 
-def test_a_table_for_people_is_explained() -> None:
-    widths = [12, 9, 10, 20, 20, 20, 20, 10]
-    table = [NAMES, ["-" * (width - 1) for width in widths], *rows()]
+@pytest.mark.parametrize("width", ["%20", "%-3"])
+def test_widths_of_all_names_are_no_part_of_the_separator(width: str) -> None:
+    parsed, problems = read(log([name + width for name in NAMES], rows()))
+    assert problems == ()
+    assert parsed.records.drop("line", "byte_offset").rows() == EXPECTED.rows()
+
+
+def test_a_table_for_people_without_times_is_explained() -> None:
+    widths = [12, 9, 10]
+    table = [NAMES[:3], ["-" * (width - 1) for width in widths], *(row[:3] for row in rows())]
     text = "".join(
         "".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) + "\n"
         for line in table
@@ -186,3 +193,19 @@ def test_times_that_nothing_gives_are_named(lacking: str) -> None:
     assert len(problems) == len(named)
     for name, problem in zip(named, problems, strict=True):
         assert problem.startswith(f"no column {name}, nor ")
+
+
+def test_without_any_time_the_command_that_writes_them_is_said() -> None:
+    text = (
+        "JobID|JobName|Partition|Account|AllocCPUS|State|ExitCode\n15|x|debug|a|2|COMPLETED|0:0\n"
+    )
+    assert refused(text).endswith(f"; let sacct write all columns: {heads.COMMAND}")
+
+
+def test_columns_that_only_blanks_separate_are_explained() -> None:
+    table = [NAMES, *rows()]
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    said = refused("".join("".join(map(str.ljust, line, widths)) + "\n" for line in table))
+    assert said.startswith("x: line 1 names columns of sacct (")
+    assert "as 'column -t' prints them" in said
+    assert said.endswith(f"use: {heads.COMMAND}")

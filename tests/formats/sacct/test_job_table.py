@@ -214,6 +214,21 @@ def returned(name: str) -> str:
     return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\0", "\\0")
 
 
+def test_tables_without_resources_have_the_cpus_that_were_allocated() -> None:
+    """Until 14.11: of a job that requests one CPU of whole nodes, cpus_alloc are all of them."""
+    gone = ("tres_alloc", "tres_req")
+    rows = [ROW, {**ROW, "cpus_req": 1}]
+    lines = [
+        ",".join([str(text) for name, text in row.items() if name not in gone] + [last])
+        for row, last in zip(
+            (dict(zip(ROW, ROW, strict=True)), *rows), ("cpus_alloc", "4", "8"), strict=True
+        )
+    ]
+    found = read("\n".join(lines) + "\n").records
+    assert found["cpus"].to_list() == [4, 8]
+    assert found["req_cpus"].to_list() == [4, 1]
+
+
 def write(frame: pl.DataFrame) -> bytes:
     """As `mysql --batch` prints it."""
     rows = []

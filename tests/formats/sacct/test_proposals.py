@@ -173,3 +173,49 @@ def test_what_only_resembles_the_export_of_xdmod_is_asked() -> None:
         row[start], row[end] = row[end], row[start]
     with pytest.raises(DialectError, match="no header row"):
         sacct.header("".join("|".join(row) + "\n" for row in fields).encode(), PLAIN)
+
+
+def test_few_lines_do_not_prove_which_number_is_the_id() -> None:
+    """Two small counts that are alike are no JobID and JobIDRaw."""
+    lines = [f"ana|{job}|COMPLETED|{n}|{n}|{DAY}00:00:00" for job, n in ((20251, 2), (20252, 1))]
+    sniffed = proposals.sniff(lines)
+    assert sniffed is not None
+    found = proposals.propose(sniffed)
+    assert not {"JobID", "JobIDRaw"} & {*found.names}
+    assert found.questions[0].startswith("columns 2, 4, 5 are JobID and other numbers")
+
+
+def test_objects_are_no_lines_of_fields() -> None:
+    text = '[{"JobID": "1", "State": "COMPLETED", "Submit": "2026-01-01T00:00:00"}]'
+    assert not sacct.recognises(text.encode())
+
+
+@pytest.mark.parametrize("elapsed", ["3600", "01:00:00"])
+def test_some_times_are_proven_by_elapsed(elapsed: str) -> None:
+    rows = [
+        f"{job}|u|{elapsed}|FAILED|{{}}{DAY}01:00:{job}|{DAY}02:00:{job}" for job in (10, 20, 30)
+    ]
+    for submit, names in ((f"{DAY}00:00:00|", ["Submit", "Start", "End"]), ("", ["Start", "End"])):
+        sniffed = proposals.sniff([row.format(submit) for row in rows])
+        assert sniffed is not None
+        found = proposals.propose(sniffed)
+        raw = "ElapsedRaw" if elapsed.isdigit() else "Elapsed"
+        assert found.names == ("JobID", "_", raw, "State", *names)
+
+
+def test_two_times_alone_may_be_any() -> None:
+    """Those of Submit and Start ascend as well as those of Start and End."""
+    lines = [f"{job}|u|COMPLETED|{DAY}01:00:{job}|{DAY}02:00:{job}" for job in range(10, 30)]
+    sniffed = proposals.sniff(lines)
+    assert sniffed is not None
+    found = proposals.propose(sniffed)
+    assert found.names == ("JobID", "_", "State", "_", "_")
+    (question,) = found.questions
+    assert question.startswith("columns 4, 5 are Submit, Eligible, Start or End")
+
+
+def test_without_ids_of_jobs_usage_is_no_request() -> None:
+    rows = [f"{DAY}01:00:00|COMPLETED|{'' if job % 2 else '4G'}" for job in range(20)]
+    sniffed = proposals.sniff([f"1|{row}" for row in rows])
+    assert sniffed is not None
+    assert "ReqMem" not in proposals.propose(sniffed).names

@@ -424,8 +424,9 @@ def test_without_header_row_or_columns_a_list_is_proposed() -> None:
         parse(text)
     message = str(caught.value)
     assert caught.value.exit_code == 2
-    assert "--columns JobID,_,State,Submit,Start,End,_,_" in message
+    assert "--columns JobID,_,State,_,_,_,_,_" in message
     assert "8 columns" in message
+    assert "columns 4, 5, 6 are Submit, Eligible, Start or End, but these lines do not" in message
 
 
 def test_restarted_jobs_of_which_one_record_is_there_are_counted() -> None:

@@ -160,6 +160,11 @@ def test_what_is_refused(listing: str, line: int, said: str) -> None:
     assert any(fault.line == line and said in fault.text for fault in faults), faults
 
 
+def test_a_list_of_one_user_is_told_to_list_all() -> None:
+    (fault,) = associations(HEADER + "a|u|1|\n").faults
+    assert fault.text.endswith("let sacctmgr show those of all users and accounts, not of some")
+
+
 def test_all_faults_are_reported_at_once() -> None:
     listing = HEADER + "root||1|\na||x|root\nb||-2|root\nc|1\n"
     assert [fault.line for fault in associations(listing).faults] == [3, 4, 5]

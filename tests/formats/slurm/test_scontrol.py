@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.slurm import scontrol
-from audit.formats.slurm.scontrol import Partition, capacity, read, shared
+from audit.formats.slurm.scontrol import Partition, PartitionListing, capacity, read, shared
 
 # of our own lab, Slurm 22.05
 LAB = """\
@@ -231,3 +231,9 @@ def test_no_text_is_too_odd(text: str) -> None:
         for resource, amount in capacity(group).items():
             assert resource in {name for name, _ in scontrol.TRACKED.values()}
             assert amount >= 1
+
+
+@pytest.mark.parametrize("line", ["NodeName=n[1-4] CPUs=4", "PartitionName=DEFAULT MaxTime=60"])
+def test_slurm_conf_is_no_list_of_partitions(line: str) -> None:
+    """There, partitions inherit limits and name sets of nodes (NodeSet)."""
+    assert read(f"{line}\nPartitionName=batch Nodes=n[1-4]\n") == PartitionListing(())
