@@ -48,6 +48,8 @@ _SPELLINGS: Final = """
     range step tres requested average consumed minimum allocated submit_line submit_command
     used_gres wckey wckeys working_directory set infinite number planned restarts accounts stdin
     stdout stderr block std_out_expanded parent segment_size uid gid mod_time deleted
+    JobId UserId GroupId JobState TimeLimit NodeCnt ProcCnt Procs WorkDir ReservationName Tres Gres
+    WcKey SubmitTime EligibleTime ArrayJobId ArrayTaskId DerivedExitCode ExitCode
     admin_comment derived_ec job_db_inx job_name id_assoc id_block id_wckey jobname
     resources_used cput mpiprocs ompthreads ppn vnode host arch neednodes exclhost excl shared
     pack scatter free session alt_id requestor _pbs_project_default server owner JOB_FINISH
@@ -123,8 +125,8 @@ _NAMED: Final = _words(
 )
 """Columns of sacct in which numbers are names too."""
 _KEYED: Final = re.compile(
-    r"(?im)(?<![\w.])(?P<key>\"?(?:user|group|account|project|queue|qname|job_?name|name|comment|owner"
-    r"|acctgroup|accountinggroup|projectname|cmd|args|arguments|iwd|jobbatchname|jobdescription"
+    r"(?im)(?<![\w.])(?P<key>\"?(?:(?:user|group)(?:id)?|account|project|queue|qname|job_?name"
+    r"|name|comment|owner|acctgroup|accountinggroup|projectname|cmd|args|arguments|iwd|jobbatchname|jobdescription"
     r"|working_directory|partition|qos|wckey)\"?(?: = |=|\s*:\s*(?=\")))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|[^\s\",;|]*)"
 )
@@ -209,11 +211,11 @@ def _of_keys(text: str, names: Pseudonyms, values: re.Pattern[str] = _KEYED) -> 
 
 
 def _of_sacct(text: str, names: Pseudonyms) -> Iterator[str]:
-    """Replace names in columns; the header row stays."""
+    """Replace names in columns; the header row stays. The log of completions has keys."""
     lines = _lines(text)
     row = heads.find([heads.TextLine(at, line.rstrip("\r\n")) for at, line in enumerate(lines)])
     if row is None:
-        yield names.replaced(text)
+        yield from _of_keys(text, names)
         return
     separator = row.layout.separator
     named = [name.lower() in _NAMED for name in row.layout.names]

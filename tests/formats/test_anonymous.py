@@ -20,6 +20,7 @@ from tests.examples import examples
 from tests.formats import contract
 from tests.formats.lsf.test_reader import CASE as LSF
 from tests.formats.pbs.test_reader import CASE as PBS
+from tests.formats.sacct.test_completion import line
 from tests.formats.sacct.test_job_table import CASE as JOB_TABLE
 from tests.formats.test_gridengine import CASE as GRID_ENGINE
 from tests.formats.test_gridengine import gridware
@@ -108,6 +109,14 @@ def test_records_of_gridware_read_the_same() -> None:
     _, text = is_the_same("".join(lines).encode())
     assert '"submission_time": 1795234360500000' in text
     assert not SECRET.search(text)
+
+
+def test_a_log_of_completions_reads_the_same_and_hides_numbers_that_are_names() -> None:
+    fields = {"UserId": "secret(77777)", "Account": "77778", "QOS": "77779", "Name": "my secret"}
+    _, text = is_the_same("".join(line(JobId=str(k), **fields) for k in range(3)).encode())
+    assert not SECRET.search(text)
+    assert "7777" not in text
+    assert text.count("ProcCnt=8 WorkDir=") == 3
 
 
 def test_keys_of_objects_stay_if_most_have_them() -> None:
