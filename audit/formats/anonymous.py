@@ -126,8 +126,9 @@ _NAMED: Final = _words(
 """Columns of sacct in which numbers are names too."""
 _KEYED: Final = re.compile(
     r"(?im)(?<![\w.])(?P<key>\"?(?:(?:user|group)(?:id)?|account|project|queue|qname|job_?name"
-    r"|name|comment|owner|acctgroup|accountinggroup|projectname|cmd|args|arguments|iwd|jobbatchname|jobdescription"
-    r"|working_directory|partition|qos|wckey)\"?(?: = |=|\s*:\s*(?=\")))"
+    r"|name|comment|owner|acctgroup|accountinggroup|projectname|cmd|args|arguments|iwd"
+    r"|jobbatchname|jobdescription|working_directory|partition|qos|wckey)\"?"
+    r"(?: = |=|\s*:\s*(?=\")))"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|[^\s\",;|]*)"
 )
 """Keys whose values are names or users' texts."""

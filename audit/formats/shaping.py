@@ -27,6 +27,7 @@ MOST_MEMORY: Final = 1 << 47  # maximum memory of a node, in bytes (128 TiB)
 IMPLAUSIBLE: Final = "memory of more than 128 TiB per node is ignored"
 SHOWN: Final = 40  # number of characters of a value that a refusal shows
 _SHORT: Final = 60
+_PYTHON_LIST: Final = r"""^\[[^\[\]]*['" ][^\[\]]*\]$"""
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
 """When a record is refused, its code, and the reason."""
@@ -120,6 +121,12 @@ def single_node(name: pl.Expr) -> pl.Expr:
     """Return the hostlist of a node; null where its name cannot be written."""
     good = name.str.contains(f"^{NAME}$") & (name.str.len_chars() <= LONGEST)
     return pl.when(good).then(name)
+
+
+def hostlist(nodes: pl.Expr) -> pl.Expr:
+    """Return a list of nodes that Python wrote (['n1', 'n2'], [1, 2]) as a hostlist."""
+    plain = nodes.str.replace_all(r"""[\[\]'" ]""", "")
+    return pl.when(nodes.str.contains(_PYTHON_LIST)).then(plain).otherwise(nodes)
 
 
 def short(text: str) -> str:

@@ -23,7 +23,7 @@ from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct.json import tasks_of
 from audit.formats.sacct.records import PENDING_TASKS, typed
-from audit.formats.shaping import by_distinct, case, shaped
+from audit.formats.shaping import by_distinct, case, hostlist, shaped
 
 _NEEDED: Final = {"id_job", "time_submit", "time_start", "time_end", "state"}
 _UNSET: Final = 2**32 - 2  # Slurm's unset; 2**32 - 1 is infinite
@@ -100,7 +100,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
         TimelimitRaw=_positive("timelimit"),
         AllocCPUS="cpus_alloc",
         AllocNodes="nodes_alloc",
-        NodeList="nodelist",
+        NodeList=hostlist(pl.col("nodelist")),
         ReqCPUS="cpus_req",
         ReqMem=pl.format("{}Mn", _positive("mem_req", most=2**64)),
         AllocGRES=pl.coalesce("gres_alloc", "gres_used"),

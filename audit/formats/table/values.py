@@ -33,8 +33,6 @@ _MOMENT: Final = (
     r"^([0-9]{4})[-/]([0-9]{2})[-/]([0-9]{2})[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]+)?)?"
     r" ?(UTC|GMT|Z|[+-][0-9]{2}:?[0-9]{2})?$"
 )
-_LISTED: Final = r"""^\[[^\[\]]*['" ][^\[\]]*\]$"""
-"""A list of nodes as Python writes it: ['n1', 'n2'], or [1, 2]."""
 _LONGEST_S: Final = 1 << 33
 _MOST_BYTES: Final = 1 << 62
 _LATE: Final = "elapsed is not end − start, and is not used"
@@ -120,9 +118,7 @@ class _RowReader:
         )
         for name in ("node_list", "required_nodes"):
             if name in frame.columns:
-                text = frame[name]
-                listed = text.str.contains(_LISTED).fill_null(value=False)
-                text = text.zip_with(~listed, text.str.replace_all(r"""[\[\]'" ]""", ""))
+                text = frame.select(shaping.hostlist(pl.col(name))).to_series()
                 good = shaping.by_distinct(text, _hostlists)["good"]
                 frame = frame.with_columns(text.set(~good, None).alias(name))
                 self.given.doubt(self.fields[name].column or "", text.is_not_null() & ~good)

@@ -174,6 +174,11 @@ def test_a_job_that_never_started() -> None:
     assert (found["state"], found["end_time"], found["walltime_s"]) == ("PENDING", None, None)
 
 
+def test_nodes_as_python_writes_them() -> None:
+    """As in the public log of MIT SuperCloud."""
+    assert only(nodelist="['n1']")["node_list"] == "n1"
+
+
 def test_suspended_time() -> None:
     assert only(time_suspended=70)["suspended_s"] == 70
     # of a job that is suspended now: since when
