@@ -346,16 +346,8 @@ class ClusterFinder:
             return Named(server, OF_RECORDS, None)
         name = min(log.name for log in self.logs)
         for suffix in (
-            ".gz",
-            ".bz2",
-            ".xz",
-            ".zst",
-            ".swf",
-            ".txt",
-            ".log",
-            ".csv",
-            ".psv",
-            ".parquet",
+            *(".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log"),
+            *(".csv", ".tsv", ".psv", ".parquet", ".json", ".jsonl"),
         ):
             name = name.removesuffix(suffix)
         return Named(name or "cluster", "the log's name", None)
