@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
+from audit.metrics.attempts.reasons import reason_of
 from audit.metrics.verdict import VerdictBound, Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
@@ -254,9 +255,19 @@ def _to_confirm(facts: PageFacts) -> bool:
     return found and shares.get("rule", 0.0) >= shares.get("none", 0.0)
 
 
+def _about_limits(facts: PageFacts) -> bool:
+    """Whether limits and priorities would answer the largest open part of the waiting."""
+    if _to_confirm(facts):
+        return facts.rules[0].kind == "limit"
+    if page_one.has_reason(facts) and facts.where is not None:
+        return reason_of(str(facts.where.value)).cause == "rule"
+    worse = facts.decision.treated_worse or 0.0
+    return bool(page_one.carried(facts)) and worse >= facts.causes.get("none", 0.0)
+
+
 def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
     known = facts.known
-    if _to_confirm(facts) and facts.rules[0].kind == "limit" and not known.limits:
+    if not known.limits and _about_limits(facts):
         yield _ASSOC
     if known.reasons < ANY and known.priorities < ALL and known.missing:
         yield Source(f"sacct with {amounts.listed(known.missing)}", True)
