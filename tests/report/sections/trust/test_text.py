@@ -112,16 +112,17 @@ def test_samples_of_the_queue_would_show_how_long_a_reason_applied() -> None:
     )
 
 
-def test_limits_come_first_where_a_limit_is_the_last_reason() -> None:
+@pytest.mark.parametrize(
+    ("reason", "of"), [("AssocGrpCpuLimit", "assoc"), ("QOSMaxCpuPerUserLimit", "qos")]
+)
+def test_limits_come_first_where_a_limit_is_the_last_reason(reason: str, of: str) -> None:
     """Samples of the queue would say nothing about the waits that are over."""
-    where = Where("reason", "AssocGrpCpuLimit", 0.9, 0.3)
-    slurm = known(dialects=("sacct",), reasons=0.4)
-    of = facts(known=slurm, where=where, causes=causes(none=0.8))
-    assert trust_text.next_file(of).plain == (
-        "Next: sacctmgr -P show assoc. It would show what held jobs with the last reason "
-        "AssocGrpCpuLimit."
+    slurm, where = known(dialects=("sacct",), reasons=0.4), Where("reason", reason, 0.9, 0.3)
+    facts_of = facts(known=slurm, where=where, causes=causes(none=0.8))
+    assert trust_text.next_file(facts_of).plain == (
+        f"Next: sacctmgr -P show {of}. It would show what held jobs with the last reason {reason}."
     )
-    stated = replace(of, known=slurm._replace(limits="slurm"))
+    stated = replace(facts_of, known=slurm._replace(limits="slurm"))
     assert trust_text.next_source(stated).words == "squeue, once a minute"
 
 
