@@ -82,7 +82,8 @@ def _held(jobs: pl.DataFrame, held: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     said = last.filter(held_up(last, pool.limits)).select(
         "row", begin="arrival_time", end=pl.col("start_time") - 1
     )
-    return limited.joined(pl.concat([known, said.filter(pl.col("begin") <= pl.col("end"))]))
+    spans = [one.cast(limited.FORBIDDEN) for one in (known, said)]
+    return limited.joined(pl.concat(spans).filter(pl.col("begin") <= pl.col("end")))
 
 
 def _barred(row: pl.Series, spans: pl.DataFrame) -> Barred:
