@@ -303,7 +303,8 @@ def _policy(change: ScenarioChange, today: Policy) -> Iterator[str]:
             before = "all that wait" if had is None else _worded(had)
             first = "the first" if reserved == 1 else f"the first {_worded(reserved)}"
             if today.backfill is Backfill.none:
-                yield f"Let later jobs start if they do not delay {first} in the queue"
+                first = "the first one" if reserved == 1 else first
+                yield f"Let later jobs start if they do not delay {first}"
             else:
                 yield f"Reserve for {first} in the queue instead of {before}"
         else:

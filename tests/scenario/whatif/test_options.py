@@ -174,12 +174,12 @@ TITLED = Pool("p", Resource.cpus, 8)
         (
             Policy(Order.fcfs, Backfill.none),
             1,
-            "Let later jobs start if they do not delay the first in the queue",
+            "Let later jobs start if they do not delay the first one",
         ),
         (
             Policy(Order.fcfs, Backfill.none),
             4,
-            "Let later jobs start if they do not delay the first four in the queue",
+            "Let later jobs start if they do not delay the first four",
         ),
         (
             Policy(Order.fcfs, Backfill.no_guarantee),
