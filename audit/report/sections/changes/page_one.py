@@ -27,6 +27,8 @@ SAME_PART: Final = 1 / 3
 """Loads of 1 and 4 % are not almost the same, although they differ by 3 points."""
 OTHER_CAPACITY: Final = 0.1
 """Change of the capacity between halves that is stated: the load may rise as nodes are gone."""
+IN_DEMAND: Final = 0.5
+"""Least load of the smaller capacity with which it is stated: unused nodes may only be idle."""
 
 
 def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
@@ -34,7 +36,8 @@ def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
     of = facts.compared
     if of is not None:
         made = _changed(of, than=than)
-        if abs(of.growth) < OTHER_CAPACITY:
+        smaller = of.first if of.growth > 0 else of.last
+        if abs(of.growth) < OTHER_CAPACITY or (smaller.load or 0.0) < IN_DEMAND:
             return made
         share = Slot(amounts.short_share(abs(of.growth)), "change of the capacity")
         if than:

@@ -70,3 +70,8 @@ def test_a_machine_that_lost_nodes_is_no_higher_demand(growth: float, page: str,
     assert changes_page_one.changed(of).plain == f"{same} {page}"
     assert dict(lines(of))["Changed"].startswith(f"Capacity {line}. ")
     assert "apacity" not in same
+
+
+def test_nodes_that_nobody_needed_may_only_have_been_idle() -> None:
+    idle = compared(last=Half(180, 9_000, 0.49, 180), growth=-0.9)
+    assert "apacity" not in changes_page_one.changed(facts(compared=idle)).plain
