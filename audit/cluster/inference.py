@@ -131,10 +131,11 @@ def nodes_of(name: str, found: PoolHardware, shapes: Sequence[Node]) -> list[Fac
     counts = Counter(node.source for node in (found.nodes or shapes))
     shown = {INFERRED: ON_NODES}
     facts = [Fact(what, f"{count:,}", shown.get(of, of)) for of, count in sorted(counts.items())]
-    unseen = [one.end is None for one in found.absences if one.why == UNSEEN]
-    if unseen:
-        late, gone = plural(unseen.count(False), "node"), unseen.count(True)
-        value = f"{late} not from the begin of the log on, {gone} not until its end"
+    ends = [one.end for one in found.absences if one.why == UNSEEN]
+    late, gone = len(ends) - ends.count(None), ends.count(None)
+    whens = ((late, "not from the begin of the log on"), (gone, "not until its end"))
+    if ends:
+        value = ", ".join(f"{plural(count, 'node')} {when}" for count, when in whens if count)
         facts.append(Fact(what, value, "their first and last jobs"))
     return [*facts, *(Fact(what, "contradicted", "the log", why) for why in found.cautions)]
 

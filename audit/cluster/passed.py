@@ -7,6 +7,7 @@ import polars as pl
 
 from audit.metrics.attempts import account, passed_over, population
 from audit.metrics.attempts.passed_over import PassedEvidence
+from audit.metrics.attempts.reasons import held_up
 from audit.metrics.pairs import EARLIER_S, Barred, Unstarted
 from audit.metrics.passed import limited
 from audit.metrics.passed.usage import Shares
@@ -42,7 +43,7 @@ class OfLog(NamedTuple):
             holding,
             limited.users_under(jobs, limits, pool.zone),
             limited.forbidden(jobs, pool, now, limits),
-            _held(jobs, held),
+            _held(jobs, held, pool),
             silent,
         )
 
@@ -69,11 +70,20 @@ class OfLog(NamedTuple):
         return passed_over.of_period(around, self.pool, period, zone, shares, evidence)
 
 
-def _held(jobs: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Return holds by row, columns of ``limited.FORBIDDEN``."""
+def _held(jobs: pl.DataFrame, held: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """Return holds by row, columns of ``limited.FORBIDDEN``.
+
+    A log keeps the last reason of a job, but not how long it applied. One that is not the job's
+    turn may explain its whole wait, unless a limit of the pool tells when it applied.
+    """
     keys = jobs.select(*account.KEY).with_row_index("row")
-    found = held.join(keys, on=account.KEY).select("row", "begin", pl.col("end") - 1)
-    return limited.joined(found)
+    known = held.join(keys, on=account.KEY).select("row", "begin", pl.col("end") - 1)
+    last = jobs.with_row_index("row").with_columns(occupancy="occupancy_s")
+    said = last.filter(held_up(last, pool.limits)).select(
+        "row", begin="arrival_time", end=pl.col("start_time") - 1
+    )
+    spans = [one.cast(limited.FORBIDDEN) for one in (known, said)]
+    return limited.joined(pl.concat(spans).filter(pl.col("begin") <= pl.col("end")))
 
 
 def _barred(row: pl.Series, spans: pl.DataFrame) -> Barred:

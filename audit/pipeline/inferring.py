@@ -20,7 +20,8 @@ from audit.cluster.setting import ClusterSettings
 from audit.metrics.attempts import population
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.opportunities import passes_shown
-from audit.model import Pool
+from audit.metrics.waits.plan import STRICT
+from audit.model import Backfill, Policy, Pool
 from audit.on_disk import on_disk, release
 from audit.pipeline.opening import ClusterLog
 from audit.pipeline.shown import shown
@@ -28,7 +29,7 @@ from audit.progress import OnProgress, silent
 from audit.report import wording
 from audit.rule_text import rule_text
 from audit.scenario.delivered.agreement import agreement, known_policy
-from audit.scenario.delivered.candidates import candidates
+from audit.scenario.delivered.candidates import SiteRule, candidates
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.releases.holds import Holding, inferred_holds
 from audit.scenario.scenario import Scenario
@@ -80,7 +81,7 @@ def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, sile
         compared = agreement(scenario, held_until=until)
     rules = zip(candidates(scenario), compared.rows(), strict=True)
     if silent:
-        policy = known_policy(scenario, compared)
+        policy = policy_shown(scenario, compared, holds, log_begin)
         facts.insert(0, _policy(after, compared, known=policy is not None))
         if policy is not None:
             after = after._replace(policy=policy)
@@ -89,6 +90,34 @@ def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, sile
         *(after, tuple(facts), {"evidence": rows, "says": says}, holding),
         compared=tuple((rule.policy, rule.own_peak, row) for rule, row in rules),
     )
+
+
+def policy_shown(
+    scenario: Scenario, compared: pl.DataFrame, holds: pl.DataFrame, log_begin: int | None
+) -> Policy | None:
+    """Return the policy that a log shows, by which replays start attempts; None: none is known.
+
+    Without backfilling, whatever is free is too little for the delivered capacity of SPEC §10, so
+    every backfilling agrees equally. A strict queue (SPEC §11) then tells that there is none.
+
+    Args:
+        compared: ``agreement`` of the candidates of the scenario.
+        holds: inferred ones, columns of ``reasons.NO_HOLDS``.
+        log_begin: as of ``decided``.
+    """
+    policy = known_policy(scenario, compared)
+    if policy is None:
+        return None
+    found = dict(zip(candidates(scenario), compared["agreement"], strict=True))
+    none = Policy(backfill=Backfill.none)
+    share = found[SiteRule(none)]
+    if share is None or share < max(one for one in found.values() if one is not None):
+        return policy
+    of = scenario.attempts, scenario.pool, scenario.now
+    passes = passes_shown(*of, log_begin=log_begin, holds=holds)
+    if passes.plan != STRICT:
+        return policy
+    return scenario.pool.policy.changed(order=none.order, backfill=none.backfill)
 
 
 def _policy(pool: Pool, compared: pl.DataFrame, *, known: bool) -> Fact:

@@ -4,9 +4,11 @@ import polars as pl
 import pytest
 
 from audit.cluster import inference
+from audit.cluster.hardware import PoolHardware
+from audit.cluster.presence import UNSEEN
 from audit.errors import UsageError
 from audit.formats.dialects import Header
-from audit.model import Pool, Resource
+from audit.model import Absence, Pool, Resource
 from tests.strategies import ended, frame
 
 CPUS = Resource.cpus
@@ -150,3 +152,14 @@ def test_more_tasks_than_a_schedule_holds_are_reported(monkeypatch: pytest.Monke
     assert warning is not None
     assert "6 further tasks" in warning
     assert "only 5 of these" in warning
+
+
+def test_nodes_that_were_not_there_all_the_time_are_counted_without_zeros() -> None:
+    gone = (Absence("n1", 90, None, UNSEEN), Absence("n2", 90, None, UNSEEN))
+    facts = inference.nodes_of(
+        "p", PoolHardware(Resource.cpus, {}, (), (*gone, Absence("n3", 0, 9, "down"))), ()
+    )
+    assert [fact.value for fact in facts] == ["2 nodes not until its end"]
+    late = PoolHardware(Resource.cpus, {}, (), (*gone, Absence("n3", 0, 9, UNSEEN)))
+    (fact,) = inference.nodes_of("p", late, ())
+    assert fact.value == "1 node not from the begin of the log on, 2 nodes not until its end"

@@ -29,9 +29,11 @@ def why(
     pool: object = POOL,
     held: pl.DataFrame = NO_HOLDS,
     period: Period = ALL,
+    reason: str | None = None,
 ) -> str | None:
-    """Why ann is not named; None: she is."""
+    """Why ann is not named; None: she is. ``reason`` is the last one of her jobs."""
     jobs = described([*SITE, *ENDS])
+    jobs = jobs.with_columns(reason=pl.when(user="ann").then(pl.lit(reason, pl.String)))
     evidence = OfLog.of(jobs, pool, NOW, holding, held)  # type: ignore[arg-type]
     found = evidence.passed_over(jobs, period, ZoneInfo("UTC"), EQUAL)
     one = found.filter(entity_kind="user", entity="ann")
@@ -61,6 +63,27 @@ def test_lost_pairs_under_a_limit_and_during_a_hold_do_not_count() -> None:
     jobs = described([*SITE, *ENDS]).filter(user="ann")
     held = jobs.select("job_id", "attempt", begin="arrival_time", end="start_time")
     assert why(held=held) == PassedWhy.FEW_JOBS
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("Licenses", PassedWhy.FEW_JOBS),
+        ("AssocGrpCpuLimit", PassedWhy.FEW_JOBS),
+        ("Priority", None),
+        ("Resources", None),
+    ],
+)
+def test_lost_pairs_of_a_job_whose_last_reason_was_a_hold_do_not_count(
+    reason: str, expected: PassedWhy | None
+) -> None:
+    """The log does not say how long the reason applied, so the order may not be what kept it."""
+    assert why(reason=reason) == expected
+
+
+def test_a_limit_of_the_pool_tells_when_a_logged_reason_applied() -> None:
+    limited = POOL._replace(limits=(Limit(most=9, resource="cpus", per="user"),))
+    assert why(pool=limited, reason="AssocGrpCpuLimit") is None
 
 
 def test_a_hold_ends_before_its_end() -> None:

@@ -202,3 +202,30 @@ def test_without_fitting_only_what_is_configured_is_in_force() -> None:
     assert plain.pools == (pool,)
     assert plain.inferred == {"all": PoolInference(passes=fitted.UNKNOWN)}
     assert in_force(log, only=("other",)).setting == log.setting
+
+
+@pytest.mark.parametrize(("waits", "backfill"), [(670, Backfill.none), (0, Backfill.easy)])
+def test_a_queue_in_which_no_job_overtakes_shows_no_backfilling(
+    waits: int, backfill: Backfill
+) -> None:
+    """Of 4 CPUs, one is free while b waits for 4. In it, c would delay b, and d would not."""
+    rows = [
+        {
+            "job_id": f"{turn}{user}",
+            "user": user,
+            "submit_time": EPOCH + 2_000 * turn + ready,
+            "start_time": EPOCH + 2_000 * turn + ready + wait,
+            "end_time": EPOCH + 2_000 * turn + ready + wait + runs,
+            "walltime_s": runs,
+            "cpus": cpus,
+        }
+        for turn in range(120)
+        for user, ready, wait, runs, cpus in (
+            *(("a", 0, 0, 600, 3), ("b", 10, 590, 100, 4)),
+            *(("c", 20, 680, 800, 1), ("d", 30, waits, 100, 1)),
+        )
+    ]
+    pool = Pool("p", Resource.cpus, 4)
+    of = setting(jobs := describe(frame(rows), [pool]), pool)
+    (found,) = inferring.inferred(jobs, of, USAGE, (pool,))
+    assert found.pool.policy.backfill is backfill

@@ -11,7 +11,8 @@ started attempt k that
 Of more than 2,000, every s-th counts. j *lost* the pair if k started more than 60 s before j. Its
 *passed time* is from the first such start to its own. A lost pair does not count if, at k's start,
 an accepted limit of users or accounts forbade j (``limited``), or j was held, or marked
-unstartable. Kept pairs of a j that is ever marked do not count either.
+unstartable; the last reason of j in the log, if it is a hold or an unknown limit, counts for all of
+its wait. Kept pairs of a j that is ever marked do not count either.
 
 Pairs weigh 1 / (|A| · |B|): A and B are the started attempts of j's burst and of k's
 (``metrics.bursts``) that are of one class, that is partition, qos, ⌈log2 size⌉ and walltime class;

@@ -88,8 +88,18 @@ def clause(story: Story, cause: Cause) -> str:
     for part in (part for line in story.account.timeline for part in line.parts):
         if part.cause == cause.key and part.by is not None and part.by != LAPSE:
             seconds[INFERRED_HOLDS.get(part.by, part.by)] += part.seconds
+    if cause.key == "unexplained":
+        return f"enough was free, and {_unlogged(story)}"
     names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
     return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
+
+
+def _unlogged(story: Story) -> str:
+    """Return why it waited while enough was free, as far as the log says."""
+    reason = story.subject.reason or ""
+    if story.subject.attempt == 1 and reason_of(reason).blocks:
+        return f"{wording.name(reason, 120)}, its last recorded reason, may have held it"
+    return "the log does not say why it waited"
 
 
 def causes(story: Story) -> list[tuple[Cause, float]]:
@@ -156,8 +166,8 @@ def _idling(story: Story) -> str:
         return ""
     first = " and nothing ahead of it was about to start" if idling.first else ""
     return (
-        f"From {wording.instant(idling.begin, subject.zone)} on enough was free{first}; the log "
-        "does not say why it waited."
+        f"From {wording.instant(idling.begin, subject.zone)} on enough was free{first}; "
+        f"{_unlogged(story)}."
     )
 
 

@@ -23,7 +23,7 @@ from audit.metrics.draws import Draws
 from audit.metrics.waits.plan import inferred_interval
 from audit.model import Policy, Pool
 from audit.oneoff.study import Made, StudyPlan
-from audit.pipeline.inferring import compared_with
+from audit.pipeline.inferring import compared_with, policy_shown
 from audit.pipeline.opening import ClusterLog, pools
 from audit.pipeline.shown import CERTAIN, ShownByLog, chain_words, look
 from audit.report import wording
@@ -31,7 +31,7 @@ from audit.report.study import layout
 from audit.report.study.cells import StudyCell, studied
 from audit.report.study.page import Section, Study, by_pool
 from audit.rule_text import amount, duration, rule_text
-from audit.scenario.delivered.agreement import agreement, known_policy
+from audit.scenario.delivered.agreement import agreement
 from audit.scenario.plateaus.search import PlateauRule
 from audit.scenario.releases.holds import inferred_holds
 from audit.scenario.windows.search import FoundWindows, InferredWindow, find_windows
@@ -201,16 +201,19 @@ def plan(
             holds = inferred_holds(scenario.attempts, scenario.pool, now, shown.holding)
             until = held_until(scenario.attempts, scenario.pool, holds)
             windows = find_windows(scenario, until, holds=holds, log_begin=log.setting.log_begin)
-            looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until))
+            looked.append((pool, shown, windows, scenario.but(pool=windows.pool), until, holds))
         cells = [
             StudyCell(pool.name, partial(agreement, scenario, held_until=until))
-            for pool, _, _, scenario, until in looked
+            for pool, _, _, scenario, until, _ in looked
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             found = []
-            for (pool, shown, windows, scenario, _), frame in zip(looked, frames, strict=True):
-                policy = known_policy(scenario, frame)
+            begin = log.setting.log_begin
+            for (pool, shown, windows, scenario, _, holds), frame in zip(
+                looked, frames, strict=True
+            ):
+                policy = policy_shown(scenario, frame, holds, begin)
                 interval_s = _interval(log.described, pool)
                 stated = None if pool in silent else pool.policy
                 found.append(PoolFit(pool, stated, policy, frame, shown, windows, interval_s))

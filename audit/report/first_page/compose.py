@@ -137,7 +137,7 @@ def _first(sentences: tuple[object, ...]) -> str:
 
 
 def _to_try(facts: PageFacts) -> str:
-    if facts.changes:
+    if facts.changes and not who_page.carried(facts):
         return advice.replayed(facts.changes[0], brief=True).plain
     return _first(advice.to_try(facts))
 

@@ -45,7 +45,7 @@ _TIES: Final = ("submit_time", "number", "task", "job_id", "attempt")
 
 def verdicts(source: SectionSource, contents: Contents) -> tuple[PoolVerdict, ...]:
     """Return the verdict on each pool of a report, the one with most waiting first."""
-    rows, overtaken = (source.rows(f"first_page/{name}") for name in ("base", "overtaken"))
+    rows, overtaken = map(source.rows, ("first_page/base", "first_page/overtaken"))
     lacking = gaps(contents)
     return tuple(
         PoolVerdict(
@@ -270,7 +270,7 @@ class _Reading:
 
     def _machine(self, step: str, points: Sequence[StepPoint]) -> Machine:
         pool = self.pool
-        nodes, _ = self._nodes()
+        nodes, _, whole = self._nodes()
         loads = [one.load for one in points if one.load is not None]
         gpus = [use.utilization for use in pool[Resources].uses if use.resource == "gpus"]
         return Machine(
@@ -281,6 +281,7 @@ class _Reading:
             step if loads else "",
             min(max(loads), 1.0) if loads else None,
             gpus[0] if gpus and pool.resource != "gpus" else None,
+            whole if whole > pool.capacity else None,
         )
 
     def _compared(self, jobs: pl.DataFrame) -> Compared | None:
@@ -313,9 +314,23 @@ class _Reading:
         first, last = (jobs.filter(of) for of in (pl.col("end_time") < middle,
                                                   pl.col("end_time") >= middle))  # fmt: skip
         daily = self._daily()
-        loads = (page_one.load(daily, begin, middle), page_one.load(daily, middle, period.to_time))
+        halves = ((begin, middle), (middle, period.to_time))
+        loads = (page_one.load(daily, *halves[0]), page_one.load(daily, *halves[1]))
         made = page_one.compared(first, last, loads, "")
-        return made and made._replace(whole_log=period.whole_log)
+        had, has = (self._capacity(daily, *half) for half in halves)
+        growth = has / had - 1 if had and has else 0.0
+        return made and made._replace(whole_log=period.whole_log, growth=growth)
+
+    def _used(self, begin: int, end: int) -> float:
+        """Return the resource-seconds that jobs used in a span."""
+        span = {"from_time": begin, "to_time": end}
+        ((used,),) = self.source.tuples("first_page/used", **span, pool=self.pool.name)
+        return float(used)
+
+    def _capacity(self, daily: Sequence[tuple[int, int, float]], begin: int, end: int) -> float:
+        """Return the mean capacity of a span; 0 if nothing ran."""
+        busy_s = sum(max(min(to, end) - max(since, begin), 0) * busy for since, to, busy in daily)
+        return self._used(begin, end) / busy_s if busy_s else 0.0
 
     def _loads(self, before: Period) -> Loads:
         """Return the busy share of the pool before and in the period; None: not known.
@@ -330,8 +345,7 @@ class _Reading:
             return (rows[0][0] if rows else None), now
         shares = []
         for one in (before, period):
-            span = {"from_time": one.from_time, "to_time": one.to_time}
-            ((used,),) = source.tuples("first_page/used", **span, pool=pool)
+            used = self._used(one.from_time, one.to_time)
             shares.append(used / (self.pool.capacity * (one.to_time - one.from_time)))
         known = now is not None and abs(shares[1] - now) < _SAME_LOAD
         return (shares[0] if known else None), now
@@ -364,9 +378,10 @@ class _Reading:
             trust.missing(contents.inputs),
         )  # fmt: skip
 
-    def _nodes(self) -> tuple[int, int]:
-        ((nodes, declared),) = self.source.tuples("first_page/nodes", pool=self.pool.name)
-        return nodes, declared
+    def _nodes(self) -> tuple[int, int, int]:
+        """Return the nodes of the pool, those that are declared, and the capacity with all."""
+        ((nodes, declared, whole),) = self.source.tuples("first_page/nodes", pool=self.pool.name)
+        return nodes, declared, whole
 
     def _agreement(self) -> float | None:
         ((best,),) = self.source.tuples("first_page/agreement", pool=self.pool.name)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
 from audit.model import Limit, Pool
-from audit.policies import SETTINGS, Policy
+from audit.policies import SETTINGS, Backfill, Policy
 from audit.rule_text import amount, duration, hours_text, rule_text, scope_text
 from audit.rules import KINDS, Kind
 from audit.scenario.scenario import PLACEMENTS, Amount, Bound, ScenarioChange, bound_of, rules_of
@@ -302,7 +302,11 @@ def _policy(change: ScenarioChange, today: Policy) -> Iterator[str]:
         if reserved and reserved != had:
             before = "all that wait" if had is None else _worded(had)
             first = "the first" if reserved == 1 else f"the first {_worded(reserved)}"
-            yield f"Reserve for {first} in the queue instead of {before}"
+            if today.backfill is Backfill.none:
+                first = "the first one" if reserved == 1 else first
+                yield f"Let later jobs start if they do not delay {first}"
+            else:
+                yield f"Reserve for {first} in the queue instead of {before}"
         else:
             yield f"Backfill by {after.backfill}"
     if "depth" in policy:

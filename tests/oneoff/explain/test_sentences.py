@@ -187,6 +187,10 @@ def test_how_long_a_recorded_reason_applied_is_unknown() -> None:
     limited = replace(of, subject=replace(of.subject, reason="JobArrayTaskLimit"))
     said = " ".join(sentences.sentences(limited))
     assert "as may run at once. How long it applied is not logged." in said
+    held = "JobArrayTaskLimit, its last recorded reason, may have held it."
+    assert sentences.lead(limited).endswith(f"enough was free, and {held}")
+    assert held in said.partition("The last recorded reason")[0]
+    assert "does not say why" not in sentences.lead(limited) + said
     explained = text(subject=replace(story().subject, reason="JobArrayTaskLimit"))
     assert "How long" not in explained
 

@@ -174,6 +174,16 @@ TITLED = Pool("p", Resource.cpus, 8)
         (
             Policy(Order.fcfs, Backfill.none),
             1,
+            "Let later jobs start if they do not delay the first one",
+        ),
+        (
+            Policy(Order.fcfs, Backfill.none),
+            4,
+            "Let later jobs start if they do not delay the first four",
+        ),
+        (
+            Policy(Order.fcfs, Backfill.no_guarantee),
+            1,
             "Reserve for the first in the queue instead of none",
         ),
         (

@@ -224,6 +224,8 @@ def to_try(facts: PageFacts, most_changes: int = MOST_CHANGES) -> tuple[Sentence
     if facts.decision.word is Word.QUIET:
         return (say(phrases.HARDLY),)
     found = [*map(replayed, facts.changes[:most_changes]), *_questions(facts)]
+    if carried := page_one.carried(facts):  # no change answers it
+        found.insert(0, say(phrases.WHY_OVERTAKEN, who=carried))
     last = NOTHING
     usable = facts.agreement is not None and facts.agreement >= KNOWN
     if facts.agreement is None:
@@ -293,8 +295,6 @@ def _of_width(label: str, advice: Advice) -> str:
 
 def _questions(facts: PageFacts) -> Iterator[Sentence]:
     shares = {} if facts.part else facts.causes
-    if carried := page_one.carried(facts):
-        yield say(phrases.WHY_OVERTAKEN, who=carried)
     if shares.get("rule", 0.0) >= MUCH and facts.rules:
         rule = facts.rules[0]
         ended = rule.name in facts.ended

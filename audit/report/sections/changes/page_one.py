@@ -25,18 +25,35 @@ from audit.report.sections.who import page_one
 SAME_LOAD: Final = 0.05
 SAME_PART: Final = 1 / 3
 """Loads of 1 and 4 % are not almost the same, although they differ by 3 points."""
+OTHER_CAPACITY: Final = 0.1
+"""Change of the capacity between halves that is stated: the load may rise as nodes are gone."""
+IN_DEMAND: Final = 0.5
+"""Least load of the smaller capacity with which it is stated: unused nodes may only be idle."""
 
 
 def changed(facts: PageFacts, *, than: bool = True) -> Sentence:
     """Return how waits changed; ``than``: whether to say what is compared."""
     of = facts.compared
-    if of is None:
-        if facts.log_days < 14:
-            covered = int(facts.log_days)
-            text = wording.plural(covered, "day") if covered else phrases.PART_OF_DAY
-            days = Slot(text, "days of the log")
-            return say(phrases.NO_COMPARISON, days=days)
-        return say(phrases.FEW_TO_COMPARE, n=str(LEAST_JOBS))
+    if of is not None:
+        made = _changed(of, than=than)
+        smaller = of.first if of.growth > 0 else of.last
+        if abs(of.growth) < OTHER_CAPACITY or (smaller.load or 0.0) < IN_DEMAND:
+            return made
+        share = Slot(amounts.short_share(abs(of.growth)), "change of the capacity")
+        if than:
+            way = "rose" if of.growth > 0 else "fell"
+            return joined(made, say(phrases.CAPACITY, way=way, share=share))
+        way = "up" if of.growth > 0 else "down"
+        return joined(say(phrases.CAPACITY_BRIEFLY, way=way, share=share), made)
+    if facts.log_days < 14:
+        covered = int(facts.log_days)
+        text = wording.plural(covered, "day") if covered else phrases.PART_OF_DAY
+        days = Slot(text, "days of the log")
+        return say(phrases.NO_COMPARISON, days=days)
+    return say(phrases.FEW_TO_COMPARE, n=str(LEAST_JOBS))
+
+
+def _changed(of: Compared, *, than: bool) -> Sentence:
     halves = phrases.HALVES.format(what="log" if of.whole_log else "period")
     unit = phrases.SINCE.format(unit=of.before) if of.before else halves
     compared = f" {unit}" if than else ""

@@ -73,6 +73,7 @@ class Compared(NamedTuple):
     user: str | None  # with most waiting
     significant: bool
     whole_log: bool = True  # whether halves are those of the log, else of the period
+    growth: float = 0.0  # of the mean capacity from half to half, as a part of the first one's
 
 
 class StepPoint(NamedTuple):

@@ -32,3 +32,4 @@ class Machine(NamedTuple):
     step: str  # month, week, day; empty: too few complete ones
     fullest: float | None  # the busiest of these, at most 1
     gpus_busy: float | None
+    whole: int | None = None  # the capacity with all nodes, if some are gone at the end

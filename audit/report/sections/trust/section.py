@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.fidelity import KNOWN
+from audit.metrics.attempts.reasons import reason_of
 from audit.metrics.verdict import VerdictBound, Word
 from audit.report import wording
 from audit.report.first_page import amounts, phrases
@@ -214,6 +215,7 @@ class Source(NamedTuple):
 CONFIGURATION: Final = Source("limits and closed hours", False, "They")
 _NODES: Final = Source("scontrol show node -o", True)
 _ASSOC: Final = Source("sacctmgr -P show assoc", True)
+_QOS: Final = Source("sacctmgr -P show qos", True)
 _LOG: Final = Source("slurmctld.log", True)
 _SQUEUE: Final = Source("squeue, once a minute", True)
 _PBS_LOG: Final = Source("sched_logs", True, "They")
@@ -254,10 +256,24 @@ def _to_confirm(facts: PageFacts) -> bool:
     return found and shares.get("rule", 0.0) >= shares.get("none", 0.0)
 
 
+def _of_limits(facts: PageFacts) -> Source | None:
+    """Return the file of limits and priorities that answers the largest open part, if one does."""
+    if _to_confirm(facts):
+        return _ASSOC if facts.rules[0].kind == "limit" else None
+    if page_one.has_reason(facts) and facts.where is not None:
+        reason = str(facts.where.value)
+        if reason_of(reason).cause != "rule":
+            return None
+        return _QOS if reason.startswith("QOS") else _ASSOC
+    worse = facts.decision.treated_worse or 0.0
+    most = page_one.carried(facts) and worse >= facts.causes.get("none", 0.0)
+    return _ASSOC if most else None
+
+
 def _missing_of_slurm(facts: PageFacts) -> Iterator[Source]:
     known = facts.known
-    if _to_confirm(facts) and facts.rules[0].kind == "limit" and not known.limits:
-        yield _ASSOC
+    if not known.limits and (source := _of_limits(facts)) is not None:
+        yield source
     if known.reasons < ANY and known.priorities < ALL and known.missing:
         yield Source(f"sacct with {amounts.listed(known.missing)}", True)
     samples, log = "squeue" not in known.evidence, "ctld-log" not in known.evidence

@@ -59,7 +59,9 @@ def _long(facts: PageFacts) -> tuple[Cell, Cell]:
 
 def _busy(facts: PageFacts) -> Cell:
     machine = facts.machine
-    amount = wording.plural(machine.capacity, wording.resource(machine.resource))
+    amount = wording.plural(machine.whole or machine.capacity, wording.resource(machine.resource))
+    if machine.whole is not None:
+        amount = phrases.UP_TO.format(amount=amount)
     nodes = ""
     if machine.nodes is not None and machine.resource != "nodes":
         nodes = f" ({wording.plural(machine.nodes, 'node')})"

@@ -1,6 +1,6 @@
 """Users and accounts: their waits and usage, the rows of their tables, and page one's lists."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -111,10 +111,17 @@ class Context(NamedTuple):
     tested: int
     shares: Mapping[str, tuple[float, float]]  # of accounts: part of all usage, and share
 
+    def listed(self) -> Iterator[Mapping[str, Any]]:
+        """Yield those overtaken more often than others whose passed time is listed."""
+        for row in self.overtaken:
+            least = LISTED * self.base_waited_s
+            if row["named"] and self.base_waited_s and row["passed_s"] >= least:
+                yield row
+
 
 def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
     """Return who waits; None if no user is known or nothing waited."""
-    kind = context.decision.kind
+    kind = _kind(context)
     known = only(jobs, pl.col("user").is_not_null())
     if known.is_empty() or not known["wait_s"].sum():
         return None
@@ -152,6 +159,16 @@ def of_people(jobs: pl.DataFrame, context: Context) -> People | None:
         who.tested(),
         who.known_causes(),
     )
+
+
+def _kind(context: Context) -> str:
+    """Return the kind that is listed: that of the verdict, or else the one that was overtaken."""
+    kinds = [
+        kind
+        for kind in (context.decision.kind, "user", "account")
+        if any(row["entity_kind"] == kind for row in context.listed())
+    ]
+    return next(iter(kinds), context.decision.kind)
 
 
 def _half(by_user: pl.DataFrame, total: float, cpu: float) -> tuple[int, float, float]:
@@ -263,9 +280,8 @@ class _Who(NamedTuple):
         """Return those that are overtaken more often than others, most passed time first."""
         made = []
         w = self.context.base_waited_s
-        for row in self.context.overtaken:
-            named = row["entity_kind"] == self.kind and row["named"]
-            if not named or not w or row["passed_s"] < LISTED * w:
+        for row in self.context.listed():
+            if row["entity_kind"] != self.kind:
                 continue
             mine = self.jobs.filter(pl.col(self.kind) == row["entity"])
             waited = float(mine["wait_s"].sum())

@@ -170,7 +170,10 @@ def test_a_change_of_a_rule_leaves_nothing_to_decide_about_it() -> None:
 def test_of_an_order_that_hurts_the_reason_is_asked_first(number: int, who: str) -> None:
     of = facts(decision=decision(Word.MIXED, Because.TREATED_WORSE, carried=(victim(),) * number))
     asked = "To ask: why did later jobs, at least as large, start before those of "
-    assert to_try(of)[0].plain == f"{asked}{who}?"
+    for changes in ((), (advice(), advice())):
+        said = replace(of, changes=changes, agreement=0.9)
+        assert to_try(said)[0].plain == f"{asked}{who}?"
+        assert dict(lines(said))["Try"].startswith("to ask: why did later jobs")
 
 
 @pytest.mark.parametrize(

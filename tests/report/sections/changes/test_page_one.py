@@ -2,6 +2,7 @@
 
 import pytest
 
+from audit.report.first_page.compose import lines
 from audit.report.sections.changes import page_one as changes_page_one
 from audit.report.sections.changes.record import Half
 from tests.report.first_page.sample import compared, facts
@@ -54,3 +55,23 @@ def test_small_loads_that_differ_by_a_factor(loads: tuple[float, float], text: s
     )
     made = changes_page_one.changed(facts(compared=compared(first=before, last=now))).plain
     assert made.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("growth", "page", "line"),
+    [
+        (-0.24, "The capacity fell by 24 %.", "down 24 %"),
+        (0.5, "The capacity rose by 50 %.", "up 50 %"),
+    ],
+)
+def test_a_machine_that_lost_nodes_is_no_higher_demand(growth: float, page: str, line: str) -> None:
+    of = facts(compared=compared(growth=growth))
+    same = changes_page_one.changed(facts(compared=compared(growth=0.09))).plain
+    assert changes_page_one.changed(of).plain == f"{same} {page}"
+    assert dict(lines(of))["Changed"].startswith(f"Capacity {line}. ")
+    assert "apacity" not in same
+
+
+def test_nodes_that_nobody_needed_may_only_have_been_idle() -> None:
+    idle = compared(last=Half(180, 9_000, 0.49, 180), growth=-0.9)
+    assert "apacity" not in changes_page_one.changed(facts(compared=idle)).plain

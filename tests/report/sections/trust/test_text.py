@@ -11,7 +11,7 @@ from audit.report.first_page.compose import lines
 from audit.report.sections.causes.record import Where
 from audit.report.sections.records.record import Input
 from audit.report.sections.trust import section as trust_text
-from tests.report.first_page.sample import LIMIT, RULE, causes, decision, facts, known
+from tests.report.first_page.sample import LIMIT, RULE, causes, decision, facts, known, unfair
 
 
 def test_what_a_file_would_show_where_nothing_lacks_a_reason() -> None:
@@ -110,6 +110,30 @@ def test_samples_of_the_queue_would_show_how_long_a_reason_applied() -> None:
         "Next: squeue, once a minute. It would show what held jobs with the last reason "
         "JobArrayTaskLimit."
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "of"), [("AssocGrpCpuLimit", "assoc"), ("QOSMaxCpuPerUserLimit", "qos")]
+)
+def test_limits_come_first_where_a_limit_is_the_last_reason(reason: str, of: str) -> None:
+    """Samples of the queue would say nothing about the waits that are over."""
+    slurm, where = known(dialects=("sacct",), reasons=0.4), Where("reason", reason, 0.9, 0.3)
+    facts_of = facts(known=slurm, where=where, causes=causes(none=0.8))
+    assert trust_text.next_file(facts_of).plain == (
+        f"Next: sacctmgr -P show {of}. It would show what held jobs with the last reason {reason}."
+    )
+    stated = replace(facts_of, known=slurm._replace(limits="slurm"))
+    assert trust_text.next_source(stated).words == "squeue, once a minute"
+
+
+@pytest.mark.parametrize(
+    ("no_reason", "words"),
+    [(0.04, "sacctmgr -P show assoc"), (0.06, "scontrol show node -o")],
+)
+def test_limits_come_first_where_those_overtaken_lost_most(no_reason: float, words: str) -> None:
+    slurm = known(dialects=("sacct",), reasons=1.0)
+    of = replace(unfair(), known=slurm, causes=causes(none=no_reason, earlier=0.9))
+    assert trust_text.next_source(of).words == words
 
 
 def test_the_agreement_of_a_replay_is_stated_where_it_was_used() -> None:

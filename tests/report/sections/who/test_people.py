@@ -102,8 +102,16 @@ def test_those_that_are_named_are_listed_from_one_percent_of_the_base_on() -> No
     (old,) = found(*jobs, overtaken=[overtaken(jobs=None)], base_waited_s=1_000.0).overtaken
     assert old.jobs == 60  # with pairs: of a version before
     assert row.later == pytest.approx(1 / 3)
-    for less in ({"passed_s": 9}, {"named": None}, {"named": False}, {"entity_kind": "account"}):
+    for less in ({"passed_s": 9}, {"named": None}, {"named": False}):
         assert found(*jobs, overtaken=[overtaken(**less)], base_waited_s=1_000.0).overtaken == ()
+
+
+@pytest.mark.parametrize(("of_user", "kind"), [(9, "account"), (10, "user")])
+def test_accounts_are_listed_where_only_they_were_overtaken(of_user: int, kind: str) -> None:
+    jobs = (job(900, user="a", account="bio"), job(100, user="b", account="chem"))
+    rows = [overtaken(passed_s=of_user), overtaken(entity_kind="account", entity="bio")]
+    made = found(*jobs, overtaken=rows, base_waited_s=1_000.0)
+    assert (made.kind, [one.kind for one in made.overtaken]) == (kind, [kind])
 
 
 def test_those_that_are_named_and_lost_little_are_not_forgotten() -> None:
@@ -130,6 +138,7 @@ def test_accounts_that_were_tested_are_not_counted_as_users() -> None:
     jobs = [job(100, user="a", account="bio"), job(10, user="b", account="x0")]
     of_accounts = sample.decision(kind="account")
     assert found(*jobs, overtaken=rows, decision=of_accounts).tested_of_kind == 2
+    rows[0] |= {"named": False}
     assert found(*jobs, overtaken=rows).tested_of_kind == 9
 
 
