@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -37,8 +37,8 @@ Agreement = tuple[str | bool | int | float | None, ...]
 class PoolInference(NamedTuple):
     """Facts that the log shows of a pool beyond its rules and policy."""
 
-    evidence: Sequence[Mapping[str, object]] = ()  # rows of the view ``rules``
-    holds: Sequence[Mapping[str, object]] = ()  # rows of the views ``chains`` and ``releases``
+    evidence: Sequence[Mapping[str, Any]] = ()  # rows of the view ``rules``
+    holds: Sequence[Mapping[str, Any]] = ()  # rows of the views ``chains`` and ``releases``
     holding: Holding = NOT_HOLDING  # the users whose jobs were held
     passes: Passes | None = None  # of the scheduler; None: as the attempts show
     compared: Mapping[tuple[Policy, bool], Agreement] = {}
