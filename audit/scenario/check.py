@@ -18,6 +18,7 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
+from audit.metrics.waits.queue import ranges
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
 from audit.scenario.limits import UNLIMITED, AttemptLimits
@@ -416,10 +417,8 @@ def beyond(limits: AttemptLimits, attempt: Ints, start: Ints, end: Ints, blocked
     excess = np.zeros(len(attempt), np.int64)
     if not limits.some or len(attempt) == 0:
         return excess
-    touched = limits.first[attempt + 1] - limits.first[attempt]
-    row = np.repeat(np.arange(len(attempt)), touched)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(touched) - touched, touched)
-    at = limits.first[attempt[row]] + offset
+    begin = limits.first[attempt]
+    row, at = ranges(begin, limits.first[attempt + 1] - begin)
     counter, amount = limits.counter[at], limits.amount[at]
     begins, ends, aside = start[row], end[row], blocked[row]
     brief = begins == ends
