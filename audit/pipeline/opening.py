@@ -164,8 +164,9 @@ class LogRequest:
             nodes, facts = slurm_files.with_files(nodes, self.slurm, taken.cluster.value)
             nodes = declared.dated(nodes, taken.of_nodes)
             asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
-            setting = one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
-            return replace(setting, facts=(*setting.facts, *facts))
+            setting = one_off(*asked, policy, nodes).begun(begin)
+            warnings = (*setting.warnings, *taken.doubts)
+            return replace(setting, facts=(*setting.facts, *facts), warnings=warnings)
         flags: dict[str, object] = {
             "--pool-size": self.pool_size,
             "--resource": self.resource,
@@ -184,9 +185,9 @@ class LogRequest:
             )
         nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
-        setting = setting.doubting(taken.doubts)
         of_zone = Fact("time zone", cluster.zone, "config.toml")
-        return replace(setting, facts=(taken.cluster, of_zone, *setting.facts))
+        facts = (taken.cluster, of_zone, *setting.facts)
+        return replace(setting, facts=facts, warnings=(*setting.warnings, *taken.doubts))
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ def tree_history(
     strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
     total = own.sum(axis=1) + strangers.outside
     shape = Shape(whole)
-    judge: _Judge = lambda own, outside: _Judged(*shape.history(own, operator))  # noqa: E731
+    judge: _Judge = lambda own, outside: _by_column(*shape.history(own, operator))  # noqa: E731
     if operator in OF_SLURM:
         judge = partial(_judged_by_slurm, shape, is_guest, operator, dampening)
     at_root = 0.0 if operator == "fair_tree" else 1.0
@@ -313,23 +313,20 @@ def _used(
     return method.sweep(by_number(leaves, len(tree.names), started, open_end), at)[0]
 
 
-class _Judged(NamedTuple):
-    """All nodes at some instants, a row per instant and a column per node; NaN: none."""
+_Judge = Callable[[Floats, Floats], dict[str, Floats | Ints]]
+"""Of each node's own usage, and of usage outside the tree: columns of ``HISTORY_SCHEMA``.
 
-    usage: Floats
-    fraction: Floats
-    priority: Floats
-    rank: Ints
-    level_fs: Floats | None = None
+They have a row per instant and a column per node; NaN: none."""
 
 
-_Judge = Callable[[Floats, Floats], _Judged]
-"""Of each node's own usage, and of usage outside the tree."""
+def _by_column(*columns: Floats | Ints) -> dict[str, Floats | Ints]:
+    names = ("usage", "usage_fraction", "priority", "rank", "level_fs")
+    return dict(zip(names, columns, strict=False))
 
 
 def _judged_by_slurm(
     shape: Shape, is_guest: Bools, operator: str, dampening: float, own: Floats, outside: Floats
-) -> _Judged:
+) -> dict[str, Floats | Ints]:
     """Return FairShare as the priorities."""
     used, fraction, _, rank = shape.history(own, "slurm")
     factor, level_fs = np.full(used.shape, np.nan), np.full(used.shape, np.nan)
@@ -348,7 +345,7 @@ def _judged_by_slurm(
         below_root = members & (np.arange(len(members)) > 0)
         rank[:, below_root] = _ranks(factor[:, below_root])
     factor[:, 0] = np.nan
-    return _Judged(used, fraction, factor, rank, level_fs)
+    return _by_column(used, fraction, factor, rank, level_fs)
 
 
 def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
@@ -389,16 +386,8 @@ def _rows(
     parts = []
     for first in range(0, max(len(at), 1), BLOCK):
         block = slice(first, first + BLOCK)
-        judged = judge(own[block], outside[block])
-        by_instant: dict[str, Floats | Ints] = {
-            "usage": judged.usage,
-            "usage_fraction": judged.fraction,
-            "priority": judged.priority,
-            "rank": judged.rank,
-            "usage_of_all": judged.usage / divisor[block],
-        }
-        if judged.level_fs is not None:
-            by_instant["level_fs"] = judged.level_fs
+        by_instant = judge(own[block], outside[block])
+        by_instant["usage_of_all"] = by_instant["usage"] / divisor[block]
         parts.append(
             pl.DataFrame(
                 [
