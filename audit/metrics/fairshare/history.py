@@ -32,7 +32,7 @@ Priority Operators for Fairshare Scheduling.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -248,14 +248,15 @@ def tree_history(
     leaves = _leaves(whole, started)
     own = _used(whole, leaves, started, method, at, now)
     is_stranger = (leaves < 0) | ~whole.is_user[leaves]
-    strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
-    total = own.sum(axis=1) + strangers.outside
+    total, strangers = own.sum(axis=1), started.filter(is_stranger)
+    others, outside = _strangers(strangers, tree, method, at, now, total)
+    total += outside
     shape = Shape(whole)
     judge: _Judge = lambda own, outside: _by_column(*shape.history(own, operator))  # noqa: E731
     if operator in OF_SLURM:
         judge = partial(_judged_by_slurm, shape, is_guest, operator, dampening)
     at_root = 0.0 if operator == "fair_tree" else 1.0
-    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, strangers.outside, total, at)
+    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, outside, total, at)
     rows = completed(rows, method=label or method.name)
     if is_guest.any():
         first = np.full(len(whole.names), _NEVER)
@@ -264,7 +265,7 @@ def tree_history(
         # guests who come later take no place
         places = pl.col("rank").rank("min").over("as_of", "entity_kind")
         rows = rows.with_columns(places.cast(pl.Int64))
-    others = completed(strangers.present(at, total), method=label or method.name)
+    others = completed(others, method=label or method.name)
     return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
 
 
@@ -410,24 +411,18 @@ def _known(values: Floats | Ints) -> pl.Series:
     return series.fill_nan(None) if np.isnan(values).any() else series
 
 
-class _Strangers(NamedTuple):
-    who: pl.DataFrame  # entity_kind, entity, parent
-    usage: Floats  # a row per instant and a column per stranger
-    first_start: Ints
-    outside: Floats  # usage at each instant under no account of the tree
+def _strangers(
+    strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int, inside: Floats
+) -> tuple[pl.DataFrame, Floats]:
+    """Return users whom their account does not list, unknown accounts, and attempts without one.
 
-    def present(self, at: Ints, total: Floats) -> pl.DataFrame:
-        """Return a row for each stranger at each instant after its first start."""
-        instant, stranger = np.nonzero(self.first_start < at[:, np.newaxis])
-        used = self.usage[instant, stranger]
-        of_all = np.divide(used, total[instant], out=np.zeros_like(used), where=total[instant] > 0)
-        return self.who[stranger.astype(np.uint32)].with_columns(
-            as_of=at[instant], usage=used, usage_of_all=of_all
-        )
+    Args:
+        inside: usage at each instant of all nodes of the tree.
 
-
-def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:
-    """Return users whom their account does not list, unknown accounts, and attempts without one."""
+    Returns:
+        A row for each at each instant after its first start; and the usage at each instant under no
+        account of the tree.
+    """
     accounts = [name for name, is_user in zip(tree.names, tree.is_user, strict=True) if not is_user]
     homeless = strange.filter(pl.col("account").is_in(accounts[1:]).fill_null(False).not_())
     outside = usage(homeless, "account", method, at.tolist(), now)
@@ -449,9 +444,11 @@ def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now:
             ),
         ]
     )
-    return _Strangers(
-        who,
-        np.hstack([outside.usage, of_pairs.usage]),
-        np.concatenate([outside.first_start, of_pairs.first_start]),
-        outside.usage.sum(axis=1),
-    )
+    beyond = outside.usage.sum(axis=1)
+    first_start = np.concatenate([outside.first_start, of_pairs.first_start])
+    instant, stranger = np.nonzero(first_start < at[:, np.newaxis])
+    used = np.hstack([outside.usage, of_pairs.usage])[instant, stranger]
+    total = (inside + beyond)[instant]
+    of_all = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
+    rows = who[stranger.astype(np.uint32)]
+    return rows.with_columns(as_of=at[instant], usage=used, usage_of_all=of_all), beyond
