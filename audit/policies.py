@@ -55,17 +55,23 @@ class OrderTraits:
     """Whether it depends on walltimes."""
 
 
-class Order(StrEnum):
-    """In which order a queue is served (SPEC §4, *Queue order*)."""
+class _Registry(StrEnum):
+    """Entries by their keys."""
 
     _value_: str
-    traits: OrderTraits
+    traits: Any
 
-    def __new__(cls, traits: OrderTraits) -> Self:
+    def __new__(cls, traits: Any) -> Self:
         """Return a member whose value is its key."""
         member = str.__new__(cls, traits.key)
         member._value_, member.traits = traits.key, traits
         return member
+
+
+class Order(_Registry):
+    """In which order a queue is served (SPEC §4, *Queue order*)."""
+
+    traits: OrderTraits
 
     fcfs = OrderTraits("fcfs", "first come, first served", "RANK", 0.0)
     sjf = OrderTraits(
@@ -125,17 +131,10 @@ class BackfillTraits:
     """Whether a planned start is a promise. No log records such plans."""
 
 
-class Backfill(StrEnum):
+class Backfill(_Registry):
     """How attempts may start before others ahead in the queue (SPEC §4, *Backfilling*)."""
 
-    _value_: str
     traits: BackfillTraits
-
-    def __new__(cls, traits: BackfillTraits) -> Self:
-        """Return a member whose value is its key."""
-        member = str.__new__(cls, traits.key)
-        member._value_, member.traits = traits.key, traits
-        return member
 
     none = BackfillTraits(
         key="none",

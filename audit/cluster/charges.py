@@ -210,20 +210,15 @@ def _hardware(amounts: Amounts, basis: str) -> penalty.Hardware:
 
 def _billed(described: pl.DataFrame, fairshare: FairshareInputs) -> pl.DataFrame:
     """Charge by Slurm's billing; method ``slurm`` multiplies it by the QOS's usage factor."""
-    chosen = fairshare.chosen
+    chosen, flags = fairshare.chosen, fairshare.flags
     factors = fairshare.factors if chosen.method == "slurm" else {}
-    if not chosen.billing_weights.given:
-        amounts = stored(described)
-        billed = charge(described, amounts, fairshare.partitions, factors, fairshare.flags)
-        return billed.attempts.select(*described.columns, "penalty")
-    billing = penalty.Billing(
-        weights=chosen.billing_weights.given, max_tres="MAX_TRES" in fairshare.flags
-    )
-    with_penalty = penalty.billing_penalty(described, billing).charged
-    if not factors:
-        return with_penalty
-    factor = pl.col("qos").replace_strict(dict(factors), default=1.0, return_dtype=pl.Float64)
-    return with_penalty.with_columns(penalty=pl.col("penalty") * factor.fill_null(1.0))
+    partitions, otherwise = fairshare.partitions, None
+    if given := chosen.billing_weights.given:
+        base = {column: (name, part) for name, (column, part) in COUNTED.items()}
+        otherwise = {base[x][0]: weight / base[x][1] for x, weight in given.items()}
+        partitions, flags = {}, flags & {"MAX_TRES"}
+    billed = charge(described, stored(described), partitions, factors, flags, otherwise)
+    return billed.attempts.select(*described.columns, "penalty")
 
 
 def _charges(

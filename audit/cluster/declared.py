@@ -7,7 +7,7 @@ from ``sacctmgr show reservation`` or ``scontrol show reservation``.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -101,46 +101,38 @@ def read(
     """
     if not files.given:
         return NOTHING
-    reading = _NodesRead(files, where, error)
-    listing = reading.of("nodes", read_nodes) or NodeListing()
+    problems: list[str] = []
+
+    def content(key: str, reader: Callable[[str], T]) -> T | None:
+        """Return the content of a file, and note its problems; None without the file."""
+        path = files.given.get(key)
+        if path is None:
+            return None
+        try:
+            found = reader(text(path))
+        except OSError as fault:
+            why = f"{path}: {fault.strerror or fault} ({where.format(key)})"
+            raise error(why) from fault
+        wrong: tuple[str, ...] = found.problems  # type: ignore[attr-defined]
+        problems.extend(f"{path.name}: {problem}" for problem in wrong[:_SHOWN])
+        if len(wrong) > _SHOWN:
+            problems.append(f"{path.name}: and {len(wrong) - _SHOWN:,} more")
+        return found
+
+    listing = content("nodes", read_nodes) or NodeListing()
     if files.nodes is not None and not listing.nodes:
         raise error(f"{files.nodes}: {listing.problems[0]} ({where.format('nodes')})")
     cpus = {node.name: dict(node.amounts).get("cpus", 0) for node in listing.nodes}
     nothing = absences.Absences()
-    down = reading.of("events", lambda text: absences.events(text, zone, cluster)) or nothing
+    down = content("events", lambda text: absences.events(text, zone, cluster)) or nothing
     reserved = (
-        reading.of("reservations", lambda text: absences.reservations(text, zone, cpus, cluster))
+        content("reservations", lambda text: absences.reservations(text, zone, cpus, cluster))
         or nothing
     )
     out, cautions = _drained(down.absences, listing.drains, zone)
-    pbs = reading.of("qmgr", qmgr.limits) or qmgr.QmgrLimits((), ())
+    pbs = content("qmgr", qmgr.limits) or qmgr.QmgrLimits((), ())
     absent = (*out, *reserved.absences)
-    problems = (*reading.problems, *cautions)
-    return Declared(listing.nodes, absent, problems, limits=pbs.limits)
-
-
-@dataclass
-class _NodesRead:
-    files: NodeFiles
-    where: str
-    error: type[AuditError]
-    problems: list[str] = field(default_factory=list)
-
-    def of(self, key: str, reader: Callable[[str], T]) -> T | None:
-        """Return the content of a file, and note its problems; None without the file."""
-        path = self.files.given.get(key)
-        if path is None:
-            return None
-        try:
-            content = reader(text(path))
-        except OSError as error:
-            why = f"{path}: {error.strerror or error} ({self.where.format(key)})"
-            raise self.error(why) from error
-        problems: tuple[str, ...] = content.problems  # type: ignore[attr-defined]
-        self.problems += [f"{path.name}: {problem}" for problem in problems[:_SHOWN]]
-        if len(problems) > _SHOWN:
-            self.problems.append(f"{path.name}: and {len(problems) - _SHOWN:,} more")
-        return content
+    return Declared(listing.nodes, absent, (*problems, *cautions), limits=pbs.limits)
 
 
 def _drained(

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Agreement, ClusterSettings, PoolInference
+from audit.cluster.setting import NOT_INFERRED, Agreement, ClusterSettings, PoolInference
 from audit.metrics.waits.plan import Passes
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.releases.holds import NOT_HOLDING, Holding
@@ -27,29 +27,13 @@ class Fitted(NamedTuple):
 
     pool: Pool
     facts: tuple[Fact, ...]  # the assumptions, rule by rule, with their evidence
-    details: Mapping[str, Any]
-    """The same for programs: ``says`` in words, ``evidence`` as rows of the view ``rules``, and
-    ``holds`` of the table ``hold_result``."""
-    holding: Holding = NOT_HOLDING
-    passes: Passes | None = None  # None: the attempts of which the account is made show them
-    compared: tuple[ComparedRule, ...] = ()  # the agreement of policies, with the rules in force
-
-    @property
-    def inference(self) -> PoolInference:
-        """Facts that its log shows beyond its rules and policy."""
-        compared = {(policy, own): row for policy, own, row in self.compared}
-        evidence, holds = (self.details.get(name, ()) for name in ("evidence", "holds"))
-        return PoolInference(evidence, holds, self.holding, self.passes, compared)
+    shown: PoolInference = NOT_INFERRED
 
     def then(self, more: "Fitted") -> "Fitted":
         """Return what was inferred here and, from its pool, in ``more``."""
-        both = {
-            name: [*self.details.get(name, []), *more.details.get(name, [])]
-            for name in ("evidence", "says")
-        }
-        details = {**self.details, **more.details, **both}
-        facts = (*more.facts, *self.facts)
-        return Fitted(more.pool, facts, details, self.holding, self.passes, more.compared)
+        evidence = (*self.shown.evidence, *more.shown.evidence)
+        shown = self.shown._replace(evidence=evidence, compared=more.shown.compared)
+        return Fitted(more.pool, (*more.facts, *self.facts), shown)
 
 
 UNKNOWN: Final = Passes()
@@ -58,7 +42,7 @@ UNKNOWN: Final = Passes()
 
 def nothing(setting: ClusterSettings) -> list[Fitted]:
     """Return that of no pool anything is inferred."""
-    return [Fitted(pool, (), {}, passes=UNKNOWN) for pool in setting.pools]
+    return [Fitted(pool, (), PoolInference(passes=UNKNOWN)) for pool in setting.pools]
 
 
 class InferredRules(NamedTuple):
@@ -76,7 +60,7 @@ class InferredRules(NamedTuple):
     @classmethod
     def of(cls, found: "Fitted", pool: Pool) -> "InferredRules":
         """Return what was inferred of a pool that is configured as ``pool``."""
-        seen = found.pool
+        seen, shown = found.pool, found.shown
         changed = {
             name: getattr(seen, name)
             for name in ("policy", "zone", "capacity")
@@ -85,9 +69,9 @@ class InferredRules(NamedTuple):
         return cls(
             tuple(limit for limit in seen.limits if limit not in pool.limits),
             tuple(window for window in seen.windows if window not in pool.windows),
-            holding=found.holding,
-            passes=found.passes,
-            compared=found.compared,
+            holding=shown.holding,
+            passes=shown.passes,
+            compared=tuple((*rule, row) for rule, row in shown.compared.items()),
             **changed,
         )
 
@@ -128,7 +112,7 @@ def assuming(setting: ClusterSettings, found: Sequence[Fitted]) -> ClusterSettin
         setting,
         pools=tuple(changed.get(pool.name, pool) for pool in setting.pools),
         facts=tuple(facts),
-        inferred={one.pool.name: one.inference for one in found},
+        inferred={one.pool.name: one.shown for one in found},
     )
 
 
@@ -146,7 +130,7 @@ def alike(one: ClusterSettings, other: ClusterSettings) -> bool:
 
 
 def in_force(setting: ClusterSettings, found: Sequence[Fitted]) -> dict[str, Any]:
-    """Return what was inferred, by pool, as stored with a run (JSON).
+    """Return what was inferred, by pool, as stored with a run (JSON); ``says`` are rules in words.
 
     Args:
         setting: as configured, without what was inferred.
@@ -156,7 +140,9 @@ def in_force(setting: ClusterSettings, found: Sequence[Fitted]) -> dict[str, Any
         one.pool.name: {
             "rules": _RULES.dump_python(InferredRules.of(one, pools[one.pool.name]), mode="json"),
             "facts": _FACTS.dump_python(one.facts, mode="json"),
-            **one.details,
+            "evidence": one.shown.evidence,
+            "holds": one.shown.holds,
+            "says": [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in one.shown.evidence],
         }
         for one in found
     }
@@ -170,9 +156,11 @@ def again(setting: ClusterSettings, kept: Mapping[str, Any]) -> ClusterSettings:
     found = []
     for pool in setting.pools:
         if pool.name in kept:
-            details = dict(kept[pool.name])
-            rules = _RULES.validate_json(json.dumps(details.pop("rules")))
-            facts = _FACTS.validate_json(json.dumps(details.pop("facts")))
-            of = (rules.on(pool), facts, details, rules.holding, rules.passes, rules.compared)
-            found.append(Fitted(*of))
+            of = kept[pool.name]
+            rules = _RULES.validate_json(json.dumps(of["rules"]))
+            facts = _FACTS.validate_json(json.dumps(of["facts"]))
+            evidence, holds = (of.get(name, ()) for name in ("evidence", "holds"))
+            compared = {(policy, own): row for policy, own, row in rules.compared}
+            shown = PoolInference(evidence, holds, rules.holding, rules.passes, compared)
+            found.append(Fitted(rules.on(pool), facts, shown))
     return assuming(setting, found)

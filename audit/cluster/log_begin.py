@@ -33,7 +33,8 @@ def log_begin(
     known, found = windows or {}, []
     for source, dialect, *firsts in queries.rows(con, "log_begin", cluster=cluster):
         of_end, *others, of_stamp = zip(firsts, _SOURCES, strict=True)
-        best = of_stamp if _selection(dialect) is Selection.BY_STAMP else of_end
+        by_stamp = dialect in table() and table()[dialect].selection is Selection.BY_STAMP
+        best = of_stamp if by_stamp else of_end
         if source in known:
             best = (known[source], "clusters.sources.since")
         found += [(rank, *one) for rank, one in enumerate((best, *others)) if one[0] is not None]
@@ -50,9 +51,3 @@ _SOURCES: Final = (
     "the first record",
 )
 """Where a begin is from, in the order of the query's columns."""
-
-
-def _selection(dialect: str) -> Selection:
-    """Return how logs of a dialect are selected; an unknown dialect counts as most do."""
-    known = table().get(dialect)
-    return Selection.BY_END if known is None else known.selection

@@ -44,14 +44,14 @@ def rules_of(
     in_order: list[Limit | Hours] = [*pool.limits, *pool.windows]
     for name, rule in zip(account.rule_names(pool), in_order, strict=True):
         found = inferred.get(name, {})
+        stated = declared.limits_of if rule in declared.limits else "configured"
         rows.append(
             {
                 "rule": name,
                 "name": short_text(rule, pool.resource),
-                "kind": _kind(rule),
                 "scope": scope_text(rule, pool.resource) or None,
-                **(_level(rule) if isinstance(rule, Limit) else {}),
-                "source": "inferred" if found else _stated(rule, declared),
+                **_kind(rule),
+                "source": "inferred" if found else stated,
                 "valid_from": rule.valid_from,
                 "valid_to": rule.valid_to,
                 **{key: found.get(key) for key in ("starts", "breaks", "stops")},
@@ -82,19 +82,11 @@ def with_waiting(rules: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     return both.with_columns(seconds)
 
 
-def _level(limit: Limit) -> dict[str, Any]:
-    unit = (limit.resource or "jobs") + ("_s" if limit.remaining else "")
-    return {"per": limit.per, "level": limit.most, "unit": unit}
-
-
-def _stated(rule: Limit | Hours, declared: Declared) -> str:
-    return declared.limits_of if rule in declared.limits else "configured"
-
-
-def _kind(rule: Limit | Hours) -> str:
-    if isinstance(rule, Limit):
-        return "limit"
-    return "overlap window" if rule.overlap else "window"
+def _kind(rule: Limit | Hours) -> dict[str, Any]:
+    if not isinstance(rule, Limit):
+        return {"kind": "overlap window" if rule.overlap else "window"}
+    unit = (rule.resource or "jobs") + ("_s" if rule.remaining else "")
+    return {"kind": "limit", "per": rule.per, "level": rule.most, "unit": unit}
 
 
 def waiting_by_rule(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:

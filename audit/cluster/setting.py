@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -37,8 +37,8 @@ Agreement = tuple[str | bool | int | float | None, ...]
 class PoolInference(NamedTuple):
     """Facts that the log shows of a pool beyond its rules and policy."""
 
-    evidence: Sequence[Mapping[str, object]] = ()  # rows of the view ``rules``
-    holds: Sequence[Mapping[str, object]] = ()  # rows of the views ``chains`` and ``releases``
+    evidence: Sequence[Mapping[str, Any]] = ()  # rows of the view ``rules``
+    holds: Sequence[Mapping[str, Any]] = ()  # rows of the views ``chains`` and ``releases``
     holding: Holding = NOT_HOLDING  # the users whose jobs were held
     passes: Passes | None = None  # of the scheduler; None: as the attempts show
     compared: Mapping[tuple[Policy, bool], Agreement] = {}
@@ -102,10 +102,6 @@ class ClusterSettings:
             facts.append(RuleFact(f"policy{of}", policy.name, "--order and --backfill"))
         return replace(self, pools=tuple(pools), facts=tuple(facts))
 
-    def doubting(self, doubts: Iterable[str]) -> "ClusterSettings":
-        """Return the setting with further warnings about files."""
-        return replace(self, warnings=(*self.warnings, *doubts))
-
     def begun(self, begin: LogBegin | None) -> "ClusterSettings":
         """Return the setting of a log with this begin; None: it has no times.
 
@@ -165,8 +161,7 @@ def one_off(
         of_nodes = declared._replace(nodes=mine)
         pool, found = inference.pool(rows, whole, resource, pool_size, now, name, of_nodes)
         pool = pool._replace(policy=policy, zone=zone.value)
-        absent = _absent(pool, declared, mine, rows)
-        pools.append(_with_limits(absent, declared, group))
+        pools.append(_with_declared(pool, declared, mine, rows, group))
         facts += found
         idle -= {node.name for node in mine}
     if idle:
@@ -184,26 +179,25 @@ def one_off(
     )
 
 
-def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node], attempts: pl.DataFrame) -> Pool:
-    """Return a pool with the declared absences of its nodes; its attempts show late begins.
+def _with_declared(
+    pool: Pool,
+    declared: Declared,
+    shapes: Sequence[Node],
+    attempts: pl.DataFrame,
+    partitions: Iterable[str | None],
+) -> Pool:
+    """Return a pool with the declared absences of its nodes, and limits on its partitions.
 
-    Where sums decide, they are steps of its capacity, unless it has steps of its own.
+    Its attempts show late begins of absences. Where sums decide, absences are steps of its
+    capacity, unless it has steps of its own. A limit of the whole site is one of each pool.
     """
     names = {node.name for node in pool.nodes or shapes}
     found = presence.after_starts([one for one in declared.absences if one.node in names], attempts)
     if not pool.nodes and not pool.steps:
         pool = pool._replace(steps=presence.steps_of(pool.amounts, shapes, found))
-    return pool._replace(absences=(*pool.absences, *found))
-
-
-def _with_limits(pool: Pool, declared: Declared, partitions: Iterable[str | None]) -> Pool:
-    """Return a pool with the limits of the scheduler's files that concern its partitions.
-
-    A limit of the whole site is one of each pool.
-    """
-    names = {name for text in partitions if text for name in text.split(",")}
-    mine = (one for one in declared.limits if one.partition is None or names & set(one.partition))
-    return pool._replace(limits=(*pool.limits, *mine))
+    own = {name for text in partitions if text for name in text.split(",")}
+    mine = (one for one in declared.limits if one.partition is None or own & set(one.partition))
+    return pool._replace(absences=(*pool.absences, *found), limits=(*pool.limits, *mine))
 
 
 def _facts_about_nodes(declared: Declared) -> list[Fact]:
@@ -269,8 +263,7 @@ def configured(
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             of_nodes = declared._replace(nodes=mine)
             pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
-            absent = _absent(pool, declared, mine, rows)
-            found.append(_with_limits(absent, declared, {*of_pool, *each.partitions}))
+            found.append(_with_declared(pool, declared, mine, rows, {*of_pool, *each.partitions}))
             facts += sources
     facts += _facts_about_nodes(declared)
     about = (tuple(facts), _warnings(facts, attempts, headers))

@@ -51,18 +51,14 @@ def hour_of_week(local: Ints) -> Ints:
     return hours
 
 
-def closed_spans(
-    hours: Collection[int], zone: ZoneInfo, since: int, until: int
-) -> tuple[Ints, Ints]:
-    """Return when these hours of the week begin and end between two instants, epoch s, ascending.
-
-    Adjacent hours form one span. Spans are cut at ``since`` and ``until``.
-    """
-    return spans_of_hours(hours, list(offsets(zone, since, until)))
-
-
 def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, Ints]:
-    """Return the same on a clock with these offsets, which adjoin each other."""
+    """Return when these hours of the week begin and end on a clock, epoch s, ascending.
+
+    Adjacent hours form one span. Spans are cut where the first offset begins and the last one ends.
+
+    Args:
+        on: at least one; they adjoin each other.
+    """
     closed = np.isin(np.arange(WEEK), list(hours))
     times, states = [], []
     for begin, end, offset in on:
@@ -79,19 +75,15 @@ def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, 
 def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
     """Yield the UTC offsets of a zone between two instants, epoch s."""
     low, high = since // YEAR_S * YEAR_S, -(-until // YEAR_S) * YEAR_S
-    for begin, end, ahead in _of_years(zone, low, max(high, low + YEAR_S)):
+    for begin, end, ahead in _offsets(zone, low, max(high, low + YEAR_S)):
         if (begin < until and end > since) or begin <= since == until < end:
             yield max(begin, since), min(end, until), ahead
 
 
 @cache
-def _of_years(zone: ZoneInfo, since: int, until: int) -> tuple[Offset, ...]:
-    return tuple(_offsets(zone, since, until))
-
-
-def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
-    """Yield the UTC offsets of a zone between two instants, whose difference is whole days."""
-    ahead = _ahead(zone, since)
+def _offsets(zone: ZoneInfo, since: int, until: int) -> tuple[Offset, ...]:
+    """Return the UTC offsets of a zone between two instants, whose difference is whole days."""
+    found, ahead = list[Offset](), _ahead(zone, since)
     begin = low = since
     while low < until:
         high = low + DAY_S
@@ -99,11 +91,12 @@ def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (middle, high) if _ahead(zone, middle) == ahead else (low, middle)
-            yield begin, high, ahead
+            found.append((begin, high, ahead))
             begin, ahead = high, _ahead(zone, high)
         low = high
     if begin < until:
-        yield begin, until, ahead
+        found.append((begin, until, ahead))
+    return tuple(found)
 
 
 def _ahead(zone: ZoneInfo, instant: int) -> int:

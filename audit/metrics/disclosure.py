@@ -21,7 +21,7 @@ rule, secondary suppression).
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -78,18 +78,6 @@ Pair = tuple[str | None, str | None]  # user and account of an attempt
 Class = tuple[str | None, str]  # width and walltime class of an attempt
 
 
-class WeekBlock(NamedTuple):
-    """Consecutive weeks that are published together, by their indices."""
-
-    first: int
-    last: int
-
-    @property
-    def behind(self) -> tuple[int, int]:
-        """The first week, and the one behind the last."""
-        return self.first, self.last + 1
-
-
 def may_be_published(pairs: Collection[Pair]) -> bool:
     """Return whether a figure about the attempts of these users and accounts may be published.
 
@@ -128,8 +116,8 @@ def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
     return set(allowed)
 
 
-def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[WeekBlock]:
-    """Yield the blocks of closed weeks; weeks after the last block wait for more users.
+def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[range]:
+    """Yield the indices of the weeks of each block; weeks after the last block wait for more users.
 
     Args:
         weeks: unpublished, in order; a block contains no gap.
@@ -144,7 +132,7 @@ def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iter
             first, held = place, set()
         held |= of[place]
         if may_be_published(held):
-            yield WeekBlock(first, place)
+            yield range(first, place + 1)
             first, held = place + 1, set()
 
 
@@ -161,12 +149,12 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     """
     placed = _placed(attempts, weeks)
     over = list(blocks(weeks, _pairs(placed, "week")))
-    of_week = {week: number for number, one in enumerate(over) for week in range(*one.behind)}
+    of_week = {week: number for number, one in enumerate(over) for week in one}
     blocked = pl.col("week").replace_strict(of_week, default=None, return_dtype=pl.Int32)
     held = only(placed.with_columns(block=blocked), pl.col("block").is_not_null()).drop("week")
     del placed  # before more is made
     rows = [
-        (weeks[over[number].first].from_time, weeks[over[number].last].to_time, *figure)
+        (weeks[over[number][0]].from_time, weeks[over[number][-1]].to_time, *figure)
         for number, *figure in (*_overall(attempts, held, len(over)), *_of_classes(attempts, held))
     ]
     return pl.DataFrame(rows, BLOCKS, orient="row").sort("from_time", maintain_order=True)

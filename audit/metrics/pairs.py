@@ -25,6 +25,7 @@ from audit.metrics.attempts.contention import counted_resources, requested, rese
 from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
+from audit.metrics.waits.queue import ranges
 from audit.model import SEQUENCE, Period, Pool, Standing
 
 Kind = Literal["user", "account", "partition", "qos"]
@@ -61,10 +62,8 @@ class Barred(NamedTuple):
         """Return the intervals of these rows as the kernel takes them."""
         low = np.searchsorted(self.row, rows)
         counts = np.searchsorted(self.row, rows, "right") - low
-        first = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(counts, out=first[1:])
-        low -= first[:-1]
-        at = np.arange(first[-1]) + np.repeat(low, counts)
+        first = np.concatenate(([0], np.cumsum(counts)))
+        _, at = ranges(low, counts)
         return BarredSpans(first, self.from_time[at], self.to_time[at])
 
 

@@ -7,12 +7,12 @@ among them, even if their jobs started again.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from audit.array_types import Ints
 from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.nodes import members
 from audit.rules import PreemptionRule
@@ -82,20 +82,16 @@ def _freed_for(rows: pl.DataFrame, lost: pl.Expr) -> pl.DataFrame:
     )
 
 
-class Sides(NamedTuple):
-    """The rules under which attempts give way, and take from others, as bits; [n] each."""
+def sides(held: pl.DataFrame, rules: Sequence[PreemptionRule]) -> tuple[Ints, Ints]:
+    """Return the rules under which attempts give way, and take from others, as bits; [n] each.
 
-    gives_way: NDArray[np.int64]
-    takes: NDArray[np.int64]
-
-
-def sides(held: pl.DataFrame, rules: Sequence[PreemptionRule]) -> Sides:
-    """Return which attempts give way to which; ``held`` as for ``reasons.in_scope``."""
-    found = np.zeros((2, held.height), np.int64)
+    ``held``: as for ``reasons.in_scope``.
+    """
+    gives_way, takes = np.zeros((2, held.height), np.int64)
     for number, rule in enumerate(rules):
-        for side, scope in enumerate((rule.gives_way, rule.takes)):
-            found[side] |= in_scope(held, scope).astype(np.int64) << number
-    return Sides(*found)
+        gives_way |= in_scope(held, rule.gives_way).astype(np.int64) << number
+        takes |= in_scope(held, rule.takes).astype(np.int64) << number
+    return gives_way, takes
 
 
 def whole_jobs(described: pl.DataFrame) -> pl.DataFrame:

@@ -148,9 +148,9 @@ def decide(
     gaps: Gaps = COMPLETE,
 ) -> Decision:
     """Return the verdict on a pool; ``before`` are the bounds that the report before reached."""
-    kind = max(("user", "account"), key=lambda kind: _sum(_worse(base, kind, thresholds)))
-    worse = tuple(_worse(base, kind, thresholds))
-    untested = tuple(_carrying(base, "user", thresholds, named=None))
+    named = {kind: _carrying(base, kind, thresholds, named=True) for kind in ("user", "account")}
+    kind, worse = max(named.items(), key=lambda one: _sum(one[1]))
+    untested = _carrying(base, "user", thresholds, named=None)
     shares = {
         VerdictBound.NOT_JUDGED: _part(base.not_judged_s, base),
         VerdictBound.TREATED_WORSE: _part(_sum(worse), base),
@@ -230,15 +230,11 @@ def _unknown(base: VerdictBase, of: Thresholds, gaps: Gaps) -> Because | None:
     return next((because for because, holds in found.items() if holds), None)
 
 
-def _worse(base: VerdictBase, kind: str, of: Thresholds) -> Iterable[PassedEntity]:
-    return _carrying(base, kind, of, named=True)
-
-
 def _carrying(
     base: VerdictBase, kind: str, of: Thresholds, named: bool | None
-) -> Iterable[PassedEntity]:
+) -> list[PassedEntity]:
     """Return those with enough passed time and without a known cause."""
-    return (
+    return [
         one
         for one in base.overtaken
         if one.kind == kind
@@ -246,7 +242,7 @@ def _carrying(
         and one.cause is None
         and one.passed_s > 0
         and one.passed_s >= of.each * base.waited_s
-    )
+    ]
 
 
 def _sum(entities: Iterable[PassedEntity]) -> int:

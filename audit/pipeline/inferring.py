@@ -16,7 +16,7 @@ from audit.cluster.delivered import held_until
 from audit.cluster.fairshare import FairshareInputs
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
-from audit.cluster.setting import ClusterSettings
+from audit.cluster.setting import ClusterSettings, PoolInference
 from audit.metrics.attempts import population
 from audit.metrics.attempts.fidelity import KNOWN
 from audit.metrics.attempts.opportunities import passes_shown
@@ -72,7 +72,6 @@ def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, sile
     found = find_windows(scenario, until, holds=holds, log_begin=log_begin)
     facts = list(_windows(found.accepted, pool))
     rows = [_row(one, pool) for one in found.accepted]
-    says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
     after = found.pool
     if after is not pool:
         scenario = scenario.but(pool=after)
@@ -86,10 +85,8 @@ def decided(scenario: Scenario, holding: Holding, log_begin: int | None, *, sile
         if policy is not None:
             after = after._replace(policy=policy)
             facts[0] = RuleFact("policy", policy.name, facts[0].source)
-    return Fitted(
-        *(after, tuple(facts), {"evidence": rows, "says": says}, holding),
-        compared=tuple((rule.policy, rule.own_peak, row) for rule, row in rules),
-    )
+    by_rule = {(rule.policy, rule.own_peak): row for rule, row in rules}
+    return Fitted(after, tuple(facts), PoolInference(rows, holding=holding, compared=by_rule))
 
 
 def policy_shown(
@@ -190,8 +187,8 @@ def inferred(
             one = shown(described, pool, setting.now, setting.log.from_time)
             release()
             scenario = compared_with(described, one.pool, setting, usage)
-            begin = setting.log_begin
-            found.append(one.then(decided(scenario, one.holding, begin, silent=pool in silent)))
+            held, begin = one.shown.holding, setting.log_begin
+            found.append(one.then(decided(scenario, held, begin, silent=pool in silent)))
     on_progress("inferring rules", len(setting.pools), len(setting.pools))
     return found
 
@@ -262,6 +259,6 @@ def _with_passes(one: Fitted, described: pl.DataFrame, setting: ClusterSettings)
     passes = passes_shown(
         *(of_pool, pool, now),
         log_begin=setting.log_begin,
-        holds=inferred_holds(of_pool, pool, now, one.holding),
+        holds=inferred_holds(of_pool, pool, now, one.shown.holding),
     )
-    return one._replace(passes=passes)
+    return one._replace(shown=one.shown._replace(passes=passes))

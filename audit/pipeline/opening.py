@@ -4,7 +4,7 @@
 A ``Session`` has the arguments of a command for the functions that do its work.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -34,15 +34,6 @@ from audit.progress import OnProgress, silent
 from audit.store import database, migrations, queries
 from audit.store.database import Connection
 from audit.words import Resource, first_of
-
-
-def take_in_all(
-    con: Connection, cluster: str, files: Iterable[EvidenceFile], zone: str
-) -> tuple[str, ...]:
-    """Take files into the store; return warnings. Errors as of ``ingest.evidence.take_in``."""
-    warnings = (evidence.take_in(con, cluster, file, zone) for file in files)
-    return tuple(filter(None, warnings))
-
 
 _BY_ARRIVAL: Final = ("arrival_time", "submit_time", *SEQUENCE, "job_id")
 
@@ -173,8 +164,9 @@ class LogRequest:
             nodes, facts = slurm_files.with_files(nodes, self.slurm, taken.cluster.value)
             nodes = declared.dated(nodes, taken.of_nodes)
             asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
-            setting = one_off(*asked, policy, nodes).begun(begin).doubting(taken.doubts)
-            return replace(setting, facts=(*setting.facts, *facts))
+            setting = one_off(*asked, policy, nodes).begun(begin)
+            warnings = (*setting.warnings, *taken.doubts)
+            return replace(setting, facts=(*setting.facts, *facts), warnings=warnings)
         flags: dict[str, object] = {
             "--pool-size": self.pool_size,
             "--resource": self.resource,
@@ -193,9 +185,9 @@ class LogRequest:
             )
         nodes = declared.dated(declared.configured(cluster, folder), taken.of_nodes)
         setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
-        setting = setting.doubting(taken.doubts)
         of_zone = Fact("time zone", cluster.zone, "config.toml")
-        return replace(setting, facts=(taken.cluster, of_zone, *setting.facts))
+        facts = (taken.cluster, of_zone, *setting.facts)
+        return replace(setting, facts=facts, warnings=(*setting.warnings, *taken.doubts))
 
 
 @dataclass(frozen=True)
@@ -255,7 +247,7 @@ def take_in(
     }
     site = _configured_cluster(config, None, named.cluster) if said and zone is None else None
     in_zone = inference.zone(zone, list(headers.values())).value if site is None else site.zone
-    doubts = take_in_all(con, named.cluster, said, in_zone)
+    doubts = tuple(evidence.take_in(con, named.cluster, file, in_zone) for file in said)
     return Ingested(
         Fact("cluster", named.cluster, named.source),
         on_disk(recorded_attempts(con, named.cluster), database.folder(con)),
@@ -263,7 +255,7 @@ def take_in(
         log_begin(con, named.cluster),
         kept_out,
         about_nodes(con, named.cluster),
-        doubts,
+        tuple(filter(None, doubts)),
     )
 
 
@@ -390,10 +382,6 @@ def _configured_cluster(config: Config, option: str | None, called: str | None) 
     return config.clusters[0]
 
 
-def unheard(fact: Fact) -> None:
-    """Report no inferred value."""
-
-
 @dataclass(frozen=True)
 class Session:
     """The data and the configuration of a command, and where it reports to."""
@@ -404,6 +392,6 @@ class Session:
     database: Path | None = None
     """A published database, which is read where the request names no logs."""
     on_progress: OnProgress = silent
-    on_inferred: Callable[[Fact], None] = unheard
+    on_inferred: Callable[[Fact], None] = lambda fact: None
     """Called with each value that is inferred from the logs."""
     fit: bool = True  # whether what the logs show of rules and policies is in force

@@ -9,10 +9,11 @@ import polars as pl
 
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact, RuleFact
+from audit.cluster.setting import PoolInference
 from audit.model import Pool
 from audit.rule_text import amount, rule_text
 from audit.scenario.plateaus.capacity import CapacityBelow
-from audit.scenario.plateaus.search import PlateauRule, Plateaus, find_plateaus, plateau_search
+from audit.scenario.plateaus.search import PlateauRule, Plateaus, plateau_search
 from audit.scenario.releases.begin import BeginTime, find_begin_times
 from audit.scenario.releases.chains import JobChain, accepted_chains, released
 from audit.scenario.releases.holds import Holding
@@ -66,7 +67,7 @@ def look(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Shown
     if chains := accepted_chains(jobs):
         described_again = released(described, jobs, chains)
         del jobs, search  # before more is made
-        found = find_plateaus(described_again, pool, now, log_begin)
+        found = plateau_search(described_again, pool, now, log_begin).found()
         del described_again
         jobs = user_jobs(described, found.pool, now)
         chains = accepted_chains(jobs)
@@ -90,13 +91,7 @@ def shown(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Fitt
     found, chains = every.plateaus, every.chains
     facts = (*_rules(found), *_own(found), *_chains(chains), *_capacity(found.capacity, pool))
     rows = [*_class_rows(found, pool), *(_row(rule, found.pool) for rule in found.rules)]
-    says = [f"{row['rule'][:1].upper()}{row['rule'][1:]}" for row in rows]
-    return Fitted(
-        found.pool,
-        facts,
-        {"evidence": rows, "holds": list(_holds(every)), "says": says},
-        every.holding,
-    )
+    return Fitted(found.pool, facts, PoolInference(rows, list(_holds(every)), every.holding))
 
 
 def _holds(found: ShownByLog) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ import polars as pl
 
 from audit.array_types import Bools, Ints
 from audit.errors import SimulationError
+from audit.metrics.waits.queue import ranges
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
 from audit.scenario.limits import UNLIMITED, AttemptLimits
@@ -69,12 +70,6 @@ class Capacity(NamedTuple):
     change: Ints  # [S, R], what each step adds
     planned: Bools  # [S], whether planners knew
     on_nodes: bool = False  # whether nodes have it, so that a loss on one takes from no other
-
-    @classmethod
-    def constant(cls, amount: int) -> "Capacity":
-        """Return a constant ``amount`` of the column ``size``."""
-        none = np.zeros(0, np.int64)
-        return cls(("size",), np.array([amount]), none, none.reshape(0, 1), none.astype(np.bool_))
 
     @property
     def levels(self) -> Ints:
@@ -130,7 +125,12 @@ def check_schedule(
 
     Source: SPEC §4, §5.
     """
-    has = Capacity.constant(capacity) if isinstance(capacity, int) else capacity
+    none = np.zeros(0, np.int64)
+    has = (
+        Capacity(("size",), np.array([capacity]), none, none.reshape(0, 1), none.astype(np.bool_))
+        if isinstance(capacity, int)
+        else capacity
+    )
     listed = _listed(attempts, has.resources)
     rows = schedule.select(*KEYS, "start_time", "end_time", _optional(schedule, PLANNED))
     placed = rows.join(listed, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
@@ -247,7 +247,7 @@ def _listed(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
         "arrival_time",
         *resources,
         _optional(attempts, "occupancy_s"),
-        *(_flag(attempts, name) for name in ("blocked", "unfit")),
+        *(_optional(attempts, name, pl.Boolean).fill_null(False) for name in ("blocked", "unfit")),
     ).with_row_index("position")
     for column in ("arrival_time", *resources):
         if unknown := listed[column].null_count():
@@ -375,14 +375,11 @@ def _requests(rows: pl.DataFrame, capacity: Capacity) -> Ints:
     return np.column_stack([rows[name].cast(pl.Int64).to_numpy() for name in capacity.resources])
 
 
-def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
+def _optional(
+    frame: pl.DataFrame, column: str, kind: type[pl.Int64 | pl.Boolean] = pl.Int64
+) -> pl.Expr:
     values = pl.col(column) if column in frame.columns else pl.lit(None)
-    return values.cast(pl.Int64).alias(column)
-
-
-def _flag(frame: pl.DataFrame, column: str) -> pl.Expr:
-    values = pl.col(column) if column in frame.columns else pl.lit(value=False)
-    return values.fill_null(value=False).alias(column)
+    return values.cast(kind).alias(column)
 
 
 def _finding(check: Check, faults: pl.DataFrame, at: str, amount: pl.Expr) -> pl.DataFrame:
@@ -420,10 +417,8 @@ def beyond(limits: AttemptLimits, attempt: Ints, start: Ints, end: Ints, blocked
     excess = np.zeros(len(attempt), np.int64)
     if not limits.some or len(attempt) == 0:
         return excess
-    touched = limits.first[attempt + 1] - limits.first[attempt]
-    row = np.repeat(np.arange(len(attempt)), touched)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(touched) - touched, touched)
-    at = limits.first[attempt[row]] + offset
+    begin = limits.first[attempt]
+    row, at = ranges(begin, limits.first[attempt + 1] - begin)
     counter, amount = limits.counter[at], limits.amount[at]
     begins, ends, aside = start[row], end[row], blocked[row]
     brief = begins == ends

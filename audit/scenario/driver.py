@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from audit.array_types import Bools, Ints
-from audit.workers.executors import IN_TURN, Executor
+from audit.workers.executors import ONE_THREAD, Executor
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of attempts done, and of all."""
@@ -16,7 +16,7 @@ OnProgress = Callable[[int, int], None]
 class Effort(NamedTuple):
     """The executor, its progress and its limits."""
 
-    executor: Executor = IN_TURN  # the result does not depend on it
+    executor: Executor = ONE_THREAD  # the result does not depend on it
     on_progress: OnProgress = lambda done, of: None
     budget_s: float | None = None
     """CPU seconds, as ``scenario.budget`` estimates them; beyond it, a sample is computed. None: no

@@ -21,6 +21,7 @@ from audit.array_types import Bools, Ints
 from audit.metrics.attempts.contention import ints
 from audit.metrics.attempts.reasons import any_of, in_scope, names_throttles, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
+from audit.metrics.waits.queue import validity
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
 
@@ -217,8 +218,7 @@ def _days_of(
 
 def _span(rule: Limit | Window, zone: ZoneInfo, since: int, until: int) -> tuple[int, int]:
     """Return when a rule begins and ceases to be in force; after ``until`` nothing changes."""
-    begin = periods.day_start(rule.valid_from, zone) if rule.valid_from else since
-    end = periods.day_start(rule.valid_to, zone) if rule.valid_to else NO_END
+    begin, end = validity(rule, zone)
     return max(begin, since) if begin <= until else NO_END, end if end <= until else NO_END
 
 

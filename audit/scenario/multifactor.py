@@ -62,17 +62,13 @@ class Priorities(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """When slurmctld recalculates, and the number of nodes of the tree."""
+    """When slurmctld recalculates, and the number of nodes of the tree, as ``Books`` takes them."""
 
     nodes: int
     period: int
     phase: int
     rate: float
     resets: Ints
-
-    def books(self) -> Books:
-        """Return space for what a simulation books."""
-        return Books(*self)
 
 
 NO_CLOCK = Clock(1, 1, 0, 0.0, np.zeros(0, np.int64))
@@ -146,7 +142,7 @@ def kernel_slurm(
     span = (int(start[ran].min()), int(end[ran].max()) + AHEAD_S) if len(ran) else (0, 0)
     clock = Clock(nodes, usage.period_s, usage.phase_s, usage.rate, usage.resets(*span))
     kernels.observe(
-        slurm, clock.books(), at[order], charge[who], start[who], time[order], ends[order]
+        slurm, Books(*clock), at[order], charge[who], start[who], time[order], ends[order]
     )
     return slurm, clock
 

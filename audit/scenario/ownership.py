@@ -19,6 +19,7 @@ import polars as pl
 
 from audit.array_types import Bools, Floats, Ints
 from audit.errors import SimulationError
+from audit.kernels.scheduling.multifactor import Books
 from audit.kernels.scheduling.owners import Ledger, Owners, sum_up
 from audit.metrics.attempts.contention import ints
 from audit.metrics.fairshare import trees
@@ -146,7 +147,7 @@ class OwnerRanking(NamedTuple):
         """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
-        books = self.clock.books()
+        books = Books(*self.clock)
         return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 

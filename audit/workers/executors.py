@@ -54,27 +54,6 @@ def computed(_: None) -> Callable[[Callable[[], Made]], Made]:
     return lambda part: part()
 
 
-class InTurn:
-    """The caller's own thread: each part is done when its result is requested."""
-
-    width: Final = 1
-    parts: Final = PARTS
-
-    def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
-        """See ``Executor``."""
-        make = prepare(shared)
-        for number, part in enumerate(parts):
-            if stopped():
-                return
-            yield number, make(part)
-
-
 class Threads:
     """Threads of this process."""
 
@@ -106,5 +85,4 @@ class Threads:
                     yield working.pop(future), future.result()
 
 
-IN_TURN: Final = InTurn()
 ONE_THREAD: Final = Threads(1)

@@ -10,7 +10,6 @@ import io
 import pickle
 import uuid
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -36,24 +35,6 @@ class Filed(NamedTuple):
     transposed: bool = False  # whether an array's columns are contiguous in memory
 
 
-class _Pickler(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, filed: Callable[[object], Filed | None]) -> None:
-        super().__init__(out, protocol=5)
-        self._filed = filed
-
-    def persistent_id(self, thing: object) -> Filed | None:
-        return self._filed(thing)
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, parcel: bytes, opened: Callable[[Filed], object]) -> None:
-        super().__init__(io.BytesIO(parcel))
-        self._opened = opened
-
-    def persistent_load(self, filed: Filed) -> object:
-        return self._opened(filed)
-
-
 class Packer:
     """Makes parcels for a folder, which exists and has the same name for their readers."""
 
@@ -64,7 +45,9 @@ class Packer:
     def packed(self, thing: object) -> bytes:
         """Return the parcel of an object; raises OSError if its files cannot be written."""
         out = io.BytesIO()
-        _Pickler(out, self.file).dump(thing)
+        pickler = pickle.Pickler(out, protocol=5)
+        pickler.persistent_id = self.file  # type: ignore[method-assign]
+        pickler.dump(thing)
         return out.getvalue()
 
     def file(self, thing: object) -> Filed | None:
@@ -114,7 +97,9 @@ class Opener:
             files.add(filed.file)
             return self._thing(filed)
 
-        opened = _Unpickler(parcel, thing).load()
+        unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this user alone
+        unpickler.persistent_load = thing  # type: ignore[method-assign]
+        opened = unpickler.load()
         with self._lock:
             if self._first is None:
                 self._first = files

@@ -130,6 +130,10 @@ def test_billing_by_weights_here_and_by_partition() -> None:
     assert by_user(charges.charged(described(one), one, here))["gpu"] == 17.0
     most = usage(penalty="billing", billing_weights={"cpus": 1.0, "gpus": 8.0}, max_tres=True)
     assert by_user(charges.charged(described(one), one, most))["gpu"] == 16.0
+    per_byte = usage(penalty="billing", billing_weights={"cpus": 0.3, "mem_bytes": 0.7 / GB})
+    zewura = described(one).filter(user="zewura").row(0, named=True)
+    by_hand = zewura["cpus"] * 0.3 + zewura["mem_bytes"] * (0.7 / GB)
+    assert by_user(charges.charged(described(one), one, per_byte))["zewura"] == by_hand
     by_partition = FairshareInputs(
         config.UsageConfig(penalty="billing", partitions="partitions.txt"),
         partitions={"p": {"cpu": 2.0, "mem": 0.25 / 1024}},

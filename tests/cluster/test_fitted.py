@@ -10,7 +10,7 @@ from audit import config
 from audit.cluster import fitted
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ClusterSettings
+from audit.cluster.setting import ClusterSettings, PoolInference
 from audit.metrics.waits.plan import Passes
 from audit.metrics.waits.walk import Plan, Starts
 from audit.model import Limit, Policy, Pool, Window
@@ -41,7 +41,7 @@ def test_pools_without_a_configured_policy() -> None:
 
 def test_inferred_policies_replace_assumed_ones() -> None:
     before = replace(SETTING, facts=(*SETTING.facts, Fact("policy", "fcfs-easy", "the default")))
-    found = Fitted(RULED, (Fact("policy", "sjf-easy", "the log"),), {})
+    found = Fitted(RULED, (Fact("policy", "sjf-easy", "the log"),))
     after = fitted.assuming(before, [found])
     assert after.pools == (POOLS[0], RULED)
     assert [fact.what for fact in after.facts] == ["cluster", "policy of pool 'b'"]
@@ -51,15 +51,18 @@ def test_inferred_policies_replace_assumed_ones() -> None:
 SHOWN = Fitted(
     RULED._replace(capacity=6, amounts=(("cpus", 6),)),
     (Fact("limit 1 of 1", "2 CPUs", "the log"),),
-    {"days": 30, "evidence": [{"rule": "2 CPUs"}], "holds": [{"kind": "chain"}]},
-    Holding((Limit(most=4, user=("ann",)),), ("bob",)),
-    Passes(Plan(20), Starts(9, 8, 7, 6, 5, 4, 3), 60),
+    PoolInference(
+        [{"rule": "two CPUs"}],
+        [{"kind": "chain"}],
+        Holding((Limit(most=4, user=("ann",)),), ("bob",)),
+        Passes(Plan(20), Starts(9, 8, 7, 6, 5, 4, 3), 60),
+    ),
 )
 
 
 def test_a_run_stores_what_it_inferred() -> None:
     kept = json.loads(json.dumps(fitted.in_force(SETTING, [SHOWN])))
-    assert kept["b"]["days"] == 30
+    assert kept["b"]["says"] == ["Two CPUs"]
     assert fitted.again(SETTING, kept) == fitted.assuming(SETTING, [SHOWN])
     assert fitted.again(SETTING, kept).pools == (POOLS[0], SHOWN.pool)
 
@@ -82,12 +85,14 @@ def test_what_another_version_stored_is_refused() -> None:
 
 def test_settings_are_alike_unless_figures_of_attempts_differ() -> None:
     one = fitted.assuming(SETTING, [SHOWN])
-    seen = SHOWN.passes._replace(starts=Starts(*range(7)))  # type: ignore[union-attr]
-    evidence = fitted.assuming(SETTING, [SHOWN._replace(details={}, facts=(), passes=seen)])
+    shown = SHOWN.shown
+    seen = shown.passes._replace(starts=Starts(*range(7)))  # type: ignore[union-attr]
+    without = PoolInference(holding=shown.holding, passes=seen)
+    evidence = fitted.assuming(SETTING, [SHOWN._replace(facts=(), shown=without)])
     assert fitted.alike(one, evidence)
     for other in (
         SHOWN._replace(pool=POOLS[1]),
-        SHOWN._replace(holding=NOT_HOLDING),
-        SHOWN._replace(passes=fitted.UNKNOWN),
+        SHOWN._replace(shown=shown._replace(holding=NOT_HOLDING)),
+        SHOWN._replace(shown=shown._replace(passes=fitted.UNKNOWN)),
     ):
         assert not fitted.alike(one, fitted.assuming(SETTING, [other]))

@@ -55,7 +55,7 @@ def test_priorities_equal_those_of_squeue() -> None:
     assert settings is not None
     counted = work.start != NEVER
     known, clock = kernel_slurm(settings, own, work.owners.charge, work.start, work.end, counted)
-    _, priorities = kernels.priorities(known, clock.books(), at, own.node, work.arrival)
+    _, priorities = kernels.priorities(known, kernels.Books(*clock), at, own.node, work.arrival)
     found = dict(zip(keys["job_id"].to_list(), priorities, strict=True))
     lines = [line.split("|") for line in (LAB / "squeue.psv").read_text().splitlines()]
     squeue = pl.DataFrame([dict(zip(lines[0], line, strict=True)) for line in lines[1:]])

@@ -118,7 +118,7 @@ def test_each_period_has_the_rules_of_the_log_up_to_its_end(whole: Path, logs: P
     read = open_published(whole / "fairaudit.duckdb", settings, fit=False)
     usage = FairshareInputs(config.UsageConfig())
     [audited] = inferring.inferred(read.described, read.setting, usage, ())
-    [evidence] = audited.details["evidence"]
+    [evidence] = audited.shown.evidence
     assert found.row(2, named=True)["starts"] == evidence["starts"]
     booked = view(whole, "SELECT count(*) AS n FROM job_fairness WHERE cause_rule_s > 0")
     assert booked.item() > 0

@@ -44,9 +44,9 @@ def test_windows_and_the_policy_are_in_force_with_their_evidence(log: pl.DataFra
     assert policy.source == f"the log: {agrees}; --order and --backfill change it"
     assert window.value == "closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h"
     assert window.source.startswith("the log: 0 of ")
-    [row] = found.details["evidence"]
+    [row] = found.shown.evidence
     assert (row["rule"], row["breaks"]) == (window.value, 0)
-    assert found.details["says"] == ["Closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h"]
+    assert row["rule"] == "closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h"
 
 
 def test_a_configured_policy_stays(log: pl.DataFrame) -> None:

@@ -145,14 +145,14 @@ def test_the_agreement_of_a_period_is_that_of_its_log() -> None:
     until = EPOCH + 35 * DAY
     [found] = of_period(described.select(ATTEMPTS.names()), setting(described, pool), until)
     log = Scenario(as_of(described, until - SPAN_S, until), found.pool, until)
-    holds = inferred_holds(log.attempts, log.pool, until, found.holding)
+    holds = inferred_holds(log.attempts, log.pool, until, found.shown.holding)
     rows = agreement(log, held_until=held_until(log.attempts, log.pool, holds))
-    assert [row for _, _, row in found.compared] == rows.rows()
-    assert [rule[:2] for rule in candidates(log)] == [one[:2] for one in found.compared]
+    assert [*found.shown.compared.values()] == rows.rows()
+    assert [rule[:2] for rule in candidates(log)] == [*found.shown.compared]
     kept = fitted.in_force(setting(described, pool), [found])
     again = fitted.again(setting(described, pool), json.loads(json.dumps(kept)))
     of_pool = again.shown_of(pool.name)
-    assert of_pool.compared == {one[:2]: one[2] for one in found.compared}
+    assert of_pool.compared == found.shown.compared
 
 
 def test_what_came_after_a_period_does_not_matter() -> None:
@@ -161,8 +161,8 @@ def test_what_came_after_a_period_does_not_matter() -> None:
     until = EPOCH + 35 * DAY
     found = of_period(every, setting(described, pool), until)
     assert found[0].pool.limits == (CPUS,)
-    [stops] = found[0].details["evidence"]
-    [whole] = of_period(every, setting(described, pool), EPOCH + 99 * DAY)[0].details["evidence"]
+    [stops] = found[0].shown.evidence
+    [whole] = of_period(every, setting(described, pool), EPOCH + 99 * DAY)[0].shown.evidence
     assert 0 < stops["starts"] < whole["starts"]
     later = (pl.col("start_time") >= until) | (pl.col("submit_time") >= until)
     moved = [pl.when(later).then(pl.col(x) + 12_345).otherwise(x) for x in ("start_time",)]
@@ -187,9 +187,10 @@ def test_a_stated_backfilling_needs_no_evidence() -> None:
     stated = pool._replace(policy=policy, states_backfill=True)
     every = described.select(ATTEMPTS.names())
     [found] = of_period(every, setting(described, stated), EPOCH + 99 * DAY)
-    assert found.passes is not None
-    assert found.passes.starts is None
-    assert (found.passes.plan, found.passes.interval_s) == ((0, True), 30)
+    passes = found.shown.passes
+    assert passes is not None
+    assert passes.starts is None
+    assert (passes.plan, passes.interval_s) == ((0, True), 30)
 
 
 def test_without_fitting_only_what_is_configured_is_in_force() -> None:

@@ -12,7 +12,7 @@ from audit.pipeline.shown import look, shown
 from audit.scenario.plateaus import search
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.entities import Family
-from audit.scenario.plateaus.search import find_plateaus
+from audit.scenario.plateaus.search import plateau_search
 from audit.scenario.releases.holds import Holding
 from bench.logs.sites.kinds import TrueRule
 from bench.logs.sites.planted import SITE, WITHOUT
@@ -35,27 +35,27 @@ def test_a_rule_of_the_site_is_in_force_with_its_evidence() -> None:
     assert (fact.what, fact.value) == ("limit 1 of 1", "limit of 64 CPUs per user")
     assert fact.source.startswith("the log: jobs stop at it ")
     assert fact.source.endswith(" times; 0 of 7,307 starts exceed it")
-    [row] = found.details["evidence"]
+    [row] = found.shown.evidence
     assert (row["rule"], row["breaks"]) == (fact.value, 0)
-    assert found.details["says"] == ["Limit of 64 CPUs per user"]
-    assert (found.holding.own, found.holding.chained) == ((), ())
+    assert row["rule"] == "limit of 64 CPUs per user"
+    assert (found.shown.holding.own, found.shown.holding.chained) == ((), ())
 
 
 def test_a_limit_of_one_user_holds_and_is_no_rule() -> None:
     own = Limit(most=4, user=("u03",))
     found = of(Planted(own))
     assert found.pool.limits == ()
-    assert found.holding.own == (own,)
+    assert found.shown.holding.own == (own,)
     [fact] = found.facts
     assert (fact.what, fact.value) == ("limit of user 'u03'", "4 running jobs in total")
     assert "the log does not say which" in fact.source
-    hold, *triggered = found.details["holds"]
+    hold, *triggered = found.shown.holds
     assert (hold["kind"], hold["entity"]) == ("own limit", "u03")
     assert hold["evidence"].startswith("limit of 4 running jobs in total: ")
     assert {one["kind"] for one in triggered} == {"own-triggered"}
     assert "u03" in {one["entity"] for one in triggered}
-    assert found.holding.triggered == tuple(one["entity"] for one in triggered)
-    assert "u03" in found.holding.by_own_ends
+    assert found.shown.holding.triggered == tuple(one["entity"] for one in triggered)
+    assert "u03" in found.shown.holding.by_own_ends
 
 
 def test_a_capacity_below_the_declared_one_is_in_force() -> None:
@@ -71,17 +71,17 @@ def test_a_capacity_of_all_but_a_small_partition_is_a_rule_that_was_found(
     below = CapacityBelow(Family(None, without="debug"), 148, 152, 900, 3, 12, 60)
     monkeypatch.setattr(search, "capacity_below", lambda *_: below)
     found = of(Planted(days=21, a_day=20))
-    (row, *_) = found.details["evidence"]
+    (row, *_) = found.shown.evidence
     name = "limit of 148 CPUs in total for jobs in partition batch"
     assert row == {"rule": name, "breaks": 3, "stops": 900}
-    (of_pool, *_) = rules_of(found.pool, found.details["evidence"]).iter_rows(named=True)
+    (of_pool, *_) = rules_of(found.pool, found.shown.evidence).iter_rows(named=True)
     assert (of_pool["rule"], of_pool["source"]) == (name, "inferred")
 
 
 def test_a_chain_holds() -> None:
     log = attempts(chain_of(12, 30))
     found = shown(log, ALL, int(log["end_time"].max()), 0)  # type: ignore[arg-type]
-    assert found.holding == Holding(chained=("ann",))
+    assert found.shown.holding == Holding(chained=("ann",))
     [fact] = found.facts
     assert (fact.what, fact.value) == ("chain of user 'ann'", "11 jobs")
     assert fact.source.startswith(
@@ -94,7 +94,7 @@ def test_many_chains_are_no_limit() -> None:
     """While most users who wait in a partition or QOS have chains, they run one job at a time."""
     site = made_site(WITHOUT["chains"].shorter(30), 6, *b"chains")
     begin = min(site.jobs["end_time"].drop_nulls().to_list())
-    assert find_plateaus(site.jobs, site.pool, site.now, begin).limits != ()
+    assert plateau_search(site.jobs, site.pool, site.now, begin).found().limits != ()
     found = look(site.jobs, site.pool, site.now, begin)
     assert found.plateaus.limits == ()
     assert {one.user for one in found.chains} == site.tied
@@ -113,7 +113,7 @@ def test_one_job_for_every_user_is_a_limit() -> None:
 @pytest.mark.parametrize("rule", [None, Window(hours=(8, 9), size_above=8)])
 def test_without_limits_nothing_changes(rule: Window | None) -> None:
     found = of(Planted(rule))
-    assert (found.facts, found.details["evidence"], found.details["holds"]) == ((), [], [])
+    assert (found.facts, found.shown.evidence, found.shown.holds) == ((), [], [])
 
 
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln", "UniLu-Gaia-2014-1"])
@@ -122,4 +122,4 @@ def test_public_logs_have_no_rule_of_the_site(real_logs: Path, name: str) -> Non
     ends = log.drop_nulls("start_time")["end_time"].drop_nulls().to_list()
     found = shown(log, pool._replace(zone="Etc/GMT-1"), max(ends), min(ends))
     assert found.pool.limits == ()
-    assert found.holding.own == ()
+    assert found.shown.holding.own == ()

@@ -243,7 +243,7 @@ def test_capacity_in_steps() -> None:
     has = in_steps([4], (2, [-1]), (2, [3]), (5, [-6]))
     assert has.at(np.array([0, 1, 2, 4, 5, 9])).tolist() == [[4], [4], [6], [6], [0], [0]]
     assert (has.largest.tolist(), has.levels[-1].tolist()) == ([6], [0])
-    constant = Capacity.constant(4)
+    constant = in_steps([4])
     assert constant.at(np.array([0, 9])).tolist() == [[4], [4]]
     assert (constant.largest.tolist(), constant.levels[-1].tolist()) == ([4], [4])
 

@@ -288,7 +288,7 @@ def test_what_was_charged_by_the_last_tick(
         settings, own, work.owners.charge, work.start, work.end, work.start != NEVER
     )
     at, nobody = midnight + instant, np.zeros(0, np.int64)
-    booked, _ = kernels.priorities(known, clock.books(), at, nobody, nobody)
+    booked, _ = kernels.priorities(known, kernels.Books(*clock), at, nobody, nobody)
     used = naive.usage(
         [naive.Job(one.arrival, one.arrival + one.occupancy, one.charge) for one in jobs],
         at - (at - slurm.phase) % slurm.period,

@@ -9,7 +9,7 @@ import pytest
 from audit.config import Compute
 from audit.errors import WorkersError
 from audit.workers.chosen import Staged, executor
-from audit.workers.executors import IN_TURN, InTurn, Made, Part, Shared, Stopped, Threads
+from audit.workers.executors import ONE_THREAD, Made, Part, Shared, Stopped, Threads
 from tests.workers.scattered import Scattered
 
 
@@ -56,7 +56,7 @@ def test_workers_are_not_looked_for_before_there_is_work() -> None:
 def test_with_a_fallback_this_process_does_the_rest(after: int) -> None:
     said: list[str] = []
     first = Failing(after)
-    both = Staged(IN_TURN, first, 0, 12, fallback=True, say=said.append)
+    both = Staged(ONE_THREAD, first, 0, 12, fallback=True, say=said.append)
     assert (both.width, both.parts) == (5, 40)
     assert sorted(both.each(doubled, None, [4, 5, 6])) == [(0, 8), (1, 10), (2, 12)]
     assert said == [
@@ -73,7 +73,7 @@ def test_an_error_of_the_work_itself_is_no_reason_to_fall_back() -> None:
         raise ValueError("the work is wrong")
 
     with pytest.raises(ValueError, match="the work is wrong"):
-        list(Staged(IN_TURN, Failing(1), 0, 12, fallback=True).each(failing, None, [1]))
+        list(Staged(ONE_THREAD, Failing(1), 0, 12, fallback=True).each(failing, None, [1]))
 
 
 class Clock:
@@ -94,7 +94,7 @@ class Clock:
 
 def test_workers_elsewhere_do_what_was_not_done_in_time() -> None:
     clock, elsewhere = Clock(), Failing(0)
-    both = Staged(IN_TURN, elsewhere, 5.0, 12, clock=clock)
+    both = Staged(ONE_THREAD, elsewhere, 5.0, 12, clock=clock)
     assert (both.width, both.parts) == (1, 12)
     assert sorted(both.each(clock.slow, None, [1, 2, 3])) == [(0, 2), (1, 4), (2, 6)]
     clock.now += 100.0  # others' time does not count
@@ -111,7 +111,7 @@ def test_workers_elsewhere_do_what_was_not_done_in_time() -> None:
 def test_results_do_not_depend_on_who_does_a_part(alone_s: float) -> None:
     clock = Clock()
 
-    class Slow(InTurn):
+    class Slow(Threads):
         def each(
             self,
             prepare: Callable[[Shared], Callable[[Part], Made]],
@@ -123,13 +123,13 @@ def test_results_do_not_depend_on_who_does_a_part(alone_s: float) -> None:
                 clock.now += 1.0
                 yield made
 
-    both = Staged(Slow(), Scattered(), alone_s, 12, clock=clock)
+    both = Staged(Slow(1), Scattered(), alone_s, 12, clock=clock)
     assert sorted(both.each(doubled, None, [4, 5, 6, 7])) == [(0, 8), (1, 10), (2, 12), (3, 14)]
 
 
 def test_a_stop_ends_all_executors() -> None:
     clock, elsewhere = Clock(), Failing(0)
-    both = Staged(IN_TURN, elsewhere, 5.0, 12, clock=clock)
+    both = Staged(ONE_THREAD, elsewhere, 5.0, 12, clock=clock)
     done: list[int] = []
     for _, made in both.each(clock.slow, None, [1, 2, 3], lambda: len(done) > 0):
         done.append(made)

@@ -14,7 +14,6 @@ Source: SPEC §14.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -28,7 +27,7 @@ from audit.config import VerdictConfig as Thresholds
 from audit.metrics.attempts.passed_over import HELD_ACCOUNT, HELD_USER, MANY_SHARES
 from audit.metrics.attempts.population import day_number, ended, in_period, width_class
 from audit.metrics.quantiles import MEDIAN, P90, rank
-from audit.metrics.uncertainty import Resamples
+from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.metrics.verdict import KnownCause, PassedEntity, VerdictBase
 from audit.model import Period, Standing
 from audit.registry.passed import PassedWhy
@@ -95,31 +94,6 @@ def base_of(period: Period, log: Period, zone: ZoneInfo) -> Period:
     return Period("base", begin, period.to_time)
 
 
-@dataclass(frozen=True, slots=True)
-class _EndedWaits:
-    """The waits of ended attempts, without the waiting before the log begins; s."""
-
-    frame: pl.DataFrame  # user, day, waited, not_judged, no_reason
-
-    @property
-    def total(self) -> float:
-        return float(self.frame["waited"].sum())
-
-    def of(self, name: str, condition: pl.Expr | None = None) -> float:
-        """Return the total of a column, of some of the attempts."""
-        rows = self.frame if condition is None else self.frame.filter(condition)
-        return float(rows[name].sum())
-
-    def interval(self, seed: int, resamples: int) -> tuple[float | None, float | None]:
-        """Return the interval of *not judged* / W over days."""
-        by_day = self.frame.group_by("day").agg(pl.col("waited", "not_judged").sum()).sort("day")
-        if by_day.is_empty():
-            return None, None
-        units = np.arange(by_day.height)
-        drawn = Resamples(by_day.height, seed, resamples)
-        return drawn.ratio(units, by_day["not_judged"].to_numpy(), by_day["waited"].to_numpy())
-
-
 def of_base(
     jobs: pl.DataFrame,
     base: Period,
@@ -146,6 +120,7 @@ def of_base(
         for some in ([*with_start, Standing.START_UNKNOWN.value], with_start)
     )
     waits = _waits(subjects, zone)
+    lower, upper = _interval(waits, seed, resamples)
     recorded = pl.any_horizontal(pl.col("eligible_time", "reason", "priority").is_not_null())
     started = mine.select(recorded.filter(pl.col("standing").is_in(with_start))).to_series()
     judged = passed.filter(pl.col("entity_kind") == "user").select("entity", "why")
@@ -162,34 +137,42 @@ def of_base(
         "long_waits": long.n_unique(),
         "long_class": _long_class(subjects, thresholds),
         "wait_p90": ascending[rank(len(ascending), P90) - 1] if len(ascending) else None,
-        "waited_s": waits.total,
-        "unknown_users_s": waits.of("waited", pl.col("user").is_null()),
-        "no_reason_s": waits.of("no_reason"),
-        "not_judged_s": waits.of("not_judged"),
-        **dict(
-            zip(("not_judged_lower", "not_judged_upper"), waits.interval(seed, resamples),
-                strict=True)
-        ),
+        "waited_s": float(waits["waited"].sum()),
+        "unknown_users_s": float(waits.filter(pl.col("user").is_null())["waited"].sum()),
+        "no_reason_s": float(waits["no_reason"].sum()),
+        "not_judged_s": float(waits["not_judged"].sum()),
+        "not_judged_lower": lower,
+        "not_judged_upper": upper,
         "occupied_s": float(subjects["occupancy_s"].sum()),
         "holds": bool(len(started)) and int(started.sum()) >= RECORDED * len(started),
         "tested": len(tested),
-        "tested_s": waits.of("waited", pl.col("user").is_in(tested)),
-    }  # fmt: skip
+        "tested_s": float(waits.filter(pl.col("user").is_in(tested))["waited"].sum()),
+    }
     return pl.DataFrame([row], BASE_SCHEMA)
 
 
-def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> _EndedWaits:
+def _waits(subjects: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
+    """Return the waits of ended attempts, without the waiting before the log begins; s."""
     cause = {key: pl.col(f"cause_{key}_s") for key in (*_KNOWN, "unexplained")}
     marked = pl.col("unstartable_from").is_not_null()
     known = pl.sum_horizontal(cause[key] for key in _KNOWN)
-    frame = subjects.filter(cause["unexplained"].is_not_null()).select(
+    return subjects.filter(cause["unexplained"].is_not_null()).select(
         "user",
         day=day_number(zone),
         waited=pl.col("wait_s") - cause["outside"],
         no_reason=cause["unexplained"],
         not_judged=pl.when(marked).then(pl.col("wait_s") - known).otherwise(cause["unexplained"]),
     )
-    return _EndedWaits(frame)
+
+
+def _interval(waits: pl.DataFrame, seed: int, resamples: int) -> Interval:
+    """Return the interval of *not judged* / W over days."""
+    by_day = waits.group_by("day").agg(pl.col("waited", "not_judged").sum()).sort("day")
+    if by_day.is_empty():
+        return NONE
+    units = np.arange(by_day.height)
+    drawn = Resamples(by_day.height, seed, resamples)
+    return drawn.ratio(units, by_day["not_judged"].to_numpy(), by_day["waited"].to_numpy())
 
 
 def _long_class(subjects: pl.DataFrame, of: Thresholds) -> bool:

@@ -95,7 +95,8 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.Dat
         starts = subjects.join(again_of, on=KEY, how="inner", maintain_order="left")
     limits, rows = _of_errors(starts.select("start_time", "arrival_time", "replayed_start_time"))
     for fst in FSTS:
-        counted = repeated(_of(subjects, in_totals(fst), f"miss_{fst}_s"))
+        read = cs.by_name(f"miss_{fst}_s", WEIGHT, require_all=False)
+        counted = repeated(subjects.lazy().filter(in_totals(fst)).select(read).collect())
         missed = counted[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
         for name, limit in limits.items():
             total = exact_sum(missed)
@@ -236,12 +237,6 @@ def _of_errors(starts: pl.DataFrame) -> tuple[dict[str, float | None], list[_Fig
         ("wait_correlation", rank_correlation(again - arrival, start - arrival)),
         ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
     ]
-
-
-def _of(subjects: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:
-    """Return these columns, and weights, of the attempts that meet a condition."""
-    read = cs.by_name(*columns, WEIGHT, require_all=False)
-    return subjects.lazy().filter(condition).select(read).collect()
 
 
 def rank_correlation(one: Ints, other: Ints) -> float | None:

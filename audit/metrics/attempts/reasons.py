@@ -50,10 +50,6 @@ _WALLTIME: Final = r"(?i)wall|time"
 """Patterns of reasons that name a limit on attempts, on a resource, or on walltimes."""
 
 
-def _named(resource: str | None) -> str:
-    return _NAMED[resource and kind_of(resource)]
-
-
 def _by_kind(values: Sequence[object]) -> pl.Expr:
     """Return one of the values for each recorded reason, in the order of ``REASONS``, or null.
 
@@ -98,7 +94,9 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
     for limit in limits:
-        named = _WALLTIME if limit.walltime_above_s is not None else _named(limit.resource)
+        named = _NAMED[limit.resource and kind_of(limit.resource)]
+        if limit.walltime_above_s is not None:
+            named = _WALLTIME
         speaks_of_it = held.select(
             reason.str.contains(f"{named}|{UNNAMED}").fill_null(value=False)
         ).to_series()

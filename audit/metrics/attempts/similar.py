@@ -93,27 +93,22 @@ def similar_waits(with_causes: pl.DataFrame, periods: Sequence[Period]) -> pl.Da
     """
     made: dict[str, Ints] = {}
     for kind, name in REFERENCE.items():
-        found = _reference(with_causes, kind, periods)
-        made[name] = found.median
+        made[name], p95, number = _reference(with_causes, kind, periods)
         if kind == "user":
-            made |= {"similar_p95_s": found.p95, COUNT: found.number}
+            made |= {"similar_p95_s": p95, COUNT: number}
     columns = {name: pl.Series(values) for name, values in made.items()}
     return with_causes.with_columns(
         **{name: column.set(column < 0, None) for name, column in columns.items()}
     )
 
 
-class _Reference(NamedTuple):
-    """Waits of similar jobs, one element per attempt; −1 without enough."""
-
-    median: Ints
-    p95: Ints
-    number: Ints
-
-
 def _reference(
     with_causes: pl.DataFrame, kind: Literal["user", "account"], periods: Sequence[Period]
-) -> _Reference:
+) -> Ints:
+    """Return median and 95th percentile of the waits of similar jobs, and their number, [3, n].
+
+    −1 without enough.
+    """
     read = dict.fromkeys(
         ("standing", "partition", "qos", "width_class", "walltime_s", "arrival_time", "end_time")
     )
@@ -126,13 +121,11 @@ def _reference(
     strata = _combined(*classes, walltime_class(held["walltime_s"]))
     waits = ints(held["wait_s"])
     jobs = _Jobs(strata, ints(held["arrival_time"]), coded(held["entity"]), waits)
-    made = _Reference(*(np.full(with_causes.height, -1, np.int64) for _ in _Reference._fields))
+    made = np.full((3, with_causes.height), -1, np.int64)
     row, over = held["row"].to_numpy(), _ends(held)
     for cut, of_period in _by_period(held, periods):
         mine = of_period[time_order(strata[of_period])]  # similar ones read the same memory
-        found = jobs.of_others(mine, over < cut)
-        for whole, part in zip(made, found, strict=True):
-            whole[row[mine]] = part
+        made[:, row[mine]] = jobs.of_others(mine, over < cut)
     return made
 
 
@@ -150,8 +143,8 @@ class _Jobs(NamedTuple):
     entity: Ints
     wait: Ints
 
-    def of_others(self, mine: Ints, candidates: NDArray[np.bool_]) -> _Reference:
-        """Return the waits of the candidates similar to the attempts at the places ``mine``."""
+    def of_others(self, mine: Ints, candidates: NDArray[np.bool_]) -> Ints:
+        """Return ``_reference`` of the attempts at the places ``mine``, among the candidates."""
         later = self.arrival - self.arrival[0]
         span = int(later[-1]) + 1
         group = _combined(self.stratum, self.entity)
@@ -163,7 +156,8 @@ class _Jobs(NamedTuple):
         )
         all_waits, own_waits = (Ranges(ranks[each.places], bits) for each in (sorted_, theirs))
         before = Ranges(_previous(group[sorted_.places]), bits)
-        made = _Reference(*(np.full(len(mine), -1, np.int64) for _ in _Reference._fields))
+        made = np.full((3, len(mine)), -1, np.int64)
+        median, p95, number = made
         for first in range(0, len(mine), _PIECE):
             left = np.arange(first, min(first + _PIECE, len(mine)))
             for reach in REACHES_S:
@@ -175,8 +169,8 @@ class _Jobs(NamedTuple):
                 enough = (count >= LEAST_SIMILAR) & (entities >= LEAST_ENTITIES)
                 begin, end, count = begin[enough], end[enough], count[enough]
                 own = (own[0][enough], own[1][enough])
-                made.number[left[enough]] = count
-                for out, thousandths in ((made.median, MEDIAN), (made.p95, P95)):
+                number[left[enough]] = count
+                for out, thousandths in ((median, MEDIAN), (p95, P95)):
                     nth = np.maximum(-(-count * thousandths // 1000), 1) - 1  # ``quantiles.rank``
                     of = all_waits.nth_without(begin, end, own_waits, *own, nth)
                     out[left[enough]] = waits[of]

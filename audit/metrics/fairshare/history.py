@@ -32,7 +32,7 @@ Priority Operators for Fairshare Scheduling.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -248,14 +248,15 @@ def tree_history(
     leaves = _leaves(whole, started)
     own = _used(whole, leaves, started, method, at, now)
     is_stranger = (leaves < 0) | ~whole.is_user[leaves]
-    strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
-    total = own.sum(axis=1) + strangers.outside
+    total, strangers = own.sum(axis=1), started.filter(is_stranger)
+    others, outside = _strangers(strangers, tree, method, at, now, total)
+    total += outside
     shape = Shape(whole)
-    judge: _Judge = lambda own, outside: _Judged(*shape.history(own, operator))  # noqa: E731
+    judge: _Judge = lambda own, outside: _by_column(*shape.history(own, operator))  # noqa: E731
     if operator in OF_SLURM:
         judge = partial(_judged_by_slurm, shape, is_guest, operator, dampening)
     at_root = 0.0 if operator == "fair_tree" else 1.0
-    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, strangers.outside, total, at)
+    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, outside, total, at)
     rows = completed(rows, method=label or method.name)
     if is_guest.any():
         first = np.full(len(whole.names), _NEVER)
@@ -264,7 +265,7 @@ def tree_history(
         # guests who come later take no place
         places = pl.col("rank").rank("min").over("as_of", "entity_kind")
         rows = rows.with_columns(places.cast(pl.Int64))
-    others = completed(strangers.present(at, total), method=label or method.name)
+    others = completed(others, method=label or method.name)
     return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
 
 
@@ -313,23 +314,20 @@ def _used(
     return method.sweep(by_number(leaves, len(tree.names), started, open_end), at)[0]
 
 
-class _Judged(NamedTuple):
-    """All nodes at some instants, a row per instant and a column per node; NaN: none."""
+_Judge = Callable[[Floats, Floats], dict[str, Floats | Ints]]
+"""Of each node's own usage, and of usage outside the tree: columns of ``HISTORY_SCHEMA``.
 
-    usage: Floats
-    fraction: Floats
-    priority: Floats
-    rank: Ints
-    level_fs: Floats | None = None
+They have a row per instant and a column per node; NaN: none."""
 
 
-_Judge = Callable[[Floats, Floats], _Judged]
-"""Of each node's own usage, and of usage outside the tree."""
+def _by_column(*columns: Floats | Ints) -> dict[str, Floats | Ints]:
+    names = ("usage", "usage_fraction", "priority", "rank", "level_fs")
+    return dict(zip(names, columns, strict=False))
 
 
 def _judged_by_slurm(
     shape: Shape, is_guest: Bools, operator: str, dampening: float, own: Floats, outside: Floats
-) -> _Judged:
+) -> dict[str, Floats | Ints]:
     """Return FairShare as the priorities."""
     used, fraction, _, rank = shape.history(own, "slurm")
     factor, level_fs = np.full(used.shape, np.nan), np.full(used.shape, np.nan)
@@ -348,7 +346,7 @@ def _judged_by_slurm(
         below_root = members & (np.arange(len(members)) > 0)
         rank[:, below_root] = _ranks(factor[:, below_root])
     factor[:, 0] = np.nan
-    return _Judged(used, fraction, factor, rank, level_fs)
+    return _by_column(used, fraction, factor, rank, level_fs)
 
 
 def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
@@ -389,16 +387,8 @@ def _rows(
     parts = []
     for first in range(0, max(len(at), 1), BLOCK):
         block = slice(first, first + BLOCK)
-        judged = judge(own[block], outside[block])
-        by_instant: dict[str, Floats | Ints] = {
-            "usage": judged.usage,
-            "usage_fraction": judged.fraction,
-            "priority": judged.priority,
-            "rank": judged.rank,
-            "usage_of_all": judged.usage / divisor[block],
-        }
-        if judged.level_fs is not None:
-            by_instant["level_fs"] = judged.level_fs
+        by_instant = judge(own[block], outside[block])
+        by_instant["usage_of_all"] = by_instant["usage"] / divisor[block]
         parts.append(
             pl.DataFrame(
                 [
@@ -421,24 +411,18 @@ def _known(values: Floats | Ints) -> pl.Series:
     return series.fill_nan(None) if np.isnan(values).any() else series
 
 
-class _Strangers(NamedTuple):
-    who: pl.DataFrame  # entity_kind, entity, parent
-    usage: Floats  # a row per instant and a column per stranger
-    first_start: Ints
-    outside: Floats  # usage at each instant under no account of the tree
+def _strangers(
+    strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int, inside: Floats
+) -> tuple[pl.DataFrame, Floats]:
+    """Return users whom their account does not list, unknown accounts, and attempts without one.
 
-    def present(self, at: Ints, total: Floats) -> pl.DataFrame:
-        """Return a row for each stranger at each instant after its first start."""
-        instant, stranger = np.nonzero(self.first_start < at[:, np.newaxis])
-        used = self.usage[instant, stranger]
-        of_all = np.divide(used, total[instant], out=np.zeros_like(used), where=total[instant] > 0)
-        return self.who[stranger.astype(np.uint32)].with_columns(
-            as_of=at[instant], usage=used, usage_of_all=of_all
-        )
+    Args:
+        inside: usage at each instant of all nodes of the tree.
 
-
-def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:
-    """Return users whom their account does not list, unknown accounts, and attempts without one."""
+    Returns:
+        A row for each at each instant after its first start; and the usage at each instant under no
+        account of the tree.
+    """
     accounts = [name for name, is_user in zip(tree.names, tree.is_user, strict=True) if not is_user]
     homeless = strange.filter(pl.col("account").is_in(accounts[1:]).fill_null(False).not_())
     outside = usage(homeless, "account", method, at.tolist(), now)
@@ -460,9 +444,11 @@ def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now:
             ),
         ]
     )
-    return _Strangers(
-        who,
-        np.hstack([outside.usage, of_pairs.usage]),
-        np.concatenate([outside.first_start, of_pairs.first_start]),
-        outside.usage.sum(axis=1),
-    )
+    beyond = outside.usage.sum(axis=1)
+    first_start = np.concatenate([outside.first_start, of_pairs.first_start])
+    instant, stranger = np.nonzero(first_start < at[:, np.newaxis])
+    used = np.hstack([outside.usage, of_pairs.usage])[instant, stranger]
+    total = (inside + beyond)[instant]
+    of_all = np.divide(used, total, out=np.zeros_like(used), where=total > 0)
+    rows = who[stranger.astype(np.uint32)]
+    return rows.with_columns(as_of=at[instant], usage=used, usage_of_all=of_all), beyond

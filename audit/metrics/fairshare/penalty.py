@@ -15,7 +15,7 @@ the number of resources that are available; weights w_x > 0, 1 unless given; W =
     root_weighted     1 − (Π (1 − q_x)^w_x)^(1/W)         (12)
     pe                max q_x · available cpus            Maui's processor equivalent, processors
     billing           Σ weight_x · request_x, or max over x of the same with Slurm's priority flag
-                      MAX_TRES: TRESBillingWeights, billing units
+                      MAX_TRES: TRESBillingWeights, billing units (``metrics.slurm.usage.charge``)
 
 All are from 0 to 1, except ``pe``, 0 to the available cpus, and ``billing``, ≥ 0. Which
 fairness rules each keeps: ``studies.penalties.rules``.
@@ -109,29 +109,6 @@ class Hardware:
         """Return the nodes of the pool; for basis ``node``."""
         assert self.pool_nodes is not None  # seen to above
         return self.pool_nodes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Billing:
-    """Slurm's TRESBillingWeights, per unit of each of ``RESOURCES``, ≥ 0 and not all 0.
-
-    The unit of memory is the byte (``Mem=0.25G`` is 0.25 / 2³⁰). With ``max_tres`` (MAX_TRES) the
-    greatest term counts instead of the sum.
-
-    Raises:
-        ValueError: an unknown resource, a weight below 0, or none above it.
-    """
-
-    weights: Mapping[str, float]
-    max_tres: bool = False
-
-    def __post_init__(self) -> None:
-        _known_resources(self.weights)
-        for name, weight in self.weights.items():
-            if not (weight >= 0 and math.isfinite(weight)):
-                raise ValueError(f"weight of {name} = {weight}: must not be below 0")
-        if not any(self.weights.values()):
-            raise ValueError("billing weights: none is above 0, so all usage would be 0")
 
 
 class Penalties(NamedTuple):
@@ -282,34 +259,18 @@ def relative_penalty(
         penalty = penalty * attempts.select(share).to_series()
     if name == "pe":
         penalty = penalty * hardware.cpus
-    return _penalties(attempts, penalty, exceeds)
-
-
-def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
-    """Add Slurm's billing, in billing units, ≥ 0; see ``relative_penalty``. Nothing is clipped."""
-    requests = _amounts(billing.weights)
-    terms = [requests[x] * weight for x, weight in billing.weights.items()]
-    penalty = pl.max_horizontal(*terms) if billing.max_tres else pl.sum_horizontal(*terms)
-    return _penalties(attempts, penalty, dict.fromkeys(requests, pl.lit(False)))
+    started = pl.col("start_time").is_not_null()
+    unknown = attempts.select((pl.col(x).is_null() & started).sum() for x in exceeds)
+    clipped = attempts.select((over & started).sum().alias(x) for x, over in exceeds.items())
+    return Penalties(
+        attempts.with_columns(penalty=penalty),
+        unknown.row(0, named=True),
+        clipped.row(0, named=True),
+    )
 
 
 def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
     return {x: pl.col(x).fill_null(0).cast(pl.Float64) for x in resources}
-
-
-def _penalties(
-    attempts: pl.DataFrame, penalty: pl.Expr | pl.Series, exceeds: Mapping[str, pl.Expr]
-) -> Penalties:
-    started = pl.col("start_time").is_not_null()
-    counts = attempts.select(
-        *((pl.col(x).is_null() & started).sum().alias(f"unknown {x}") for x in exceeds),
-        *((over & started).sum().alias(f"clipped {x}") for x, over in exceeds.items()),
-    ).row(0, named=True)
-    return Penalties(
-        attempts.with_columns(penalty=penalty),
-        {x: counts[f"unknown {x}"] for x in exceeds},
-        {x: counts[f"clipped {x}"] for x in exceeds},
-    )
 
 
 def _known_resources(names: Collection[str]) -> None:

@@ -17,9 +17,8 @@ after tâ‚, and that all others go on using what they used on average between tâ
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -107,101 +106,57 @@ def course(ground: ChargedAttempts, node: int, instants: Ints) -> list[tuple[flo
 
 def moved(ground: ChargedAttempts, node: int, before: int, after: int) -> Moved:
     """Return what changed the figures of a user's node between two ticks, epoch s."""
-    change = _Change(ground, node, before, after)
-    own = change.new.copy()
-    own[change.of_user] = 0.0
-    others = np.where(change.of_user, change.new, 0.0)
+    used = ground.by_attempt(np.array([before, after], np.int64))
+    kept = _kept(ground.method, before, after)
+    new_of_attempts: Floats = np.maximum(used[1] - kept * used[0], 0.0)
+    then, now = (ground.by_node(of_attempts) for of_attempts in used)
+    new = ground.by_node(new_of_attempts)
+    old, of_user = now - new, np.arange(len(new)) == node
+    mine = np.where(ground.nodes == node, new_of_attempts, 0.0)
+    attempts = []
+    for attempt in np.argsort(-mine, kind="stable")[:TOP].tolist():
+        if mine[attempt] > 0.0:
+            without = now - np.where(of_user, mine[attempt], 0.0)
+            amount = float(mine[attempt])
+            attempts.append(Effect(attempt, amount, ground.fairshare(without, node)))
     return Moved(
-        (float(change.own[0][node]), float(change.own[1][node])),
-        (ground.fairshare(change.own[0], node), ground.fairshare(change.own[1], node)),
-        float((1.0 - change.kept) * change.own[0][node]),
-        float(change.new[node]),
-        ground.fairshare(change.old + own, node),
-        ground.fairshare(change.old + others, node),
-        tuple(change.attempts()),
-        tuple(change.siblings()),
+        (float(then[node]), float(now[node])),
+        (ground.fairshare(then, node), ground.fairshare(now, node)),
+        float((1.0 - kept) * then[node]),
+        float(new[node]),
+        ground.fairshare(old + np.where(of_user, 0.0, new), node),
+        ground.fairshare(old + np.where(of_user, new, 0.0), node),
+        tuple(attempts),
+        tuple(_siblings(ground, node, now, new)),
     )
 
 
-@dataclass(frozen=True)
-class _Change:
-    """The usage of all nodes at two ticks."""
+def _kept(method: SlurmUsage, before: int, after: int) -> float:
+    """Return the part of usage at a tick that still counts at another."""
+    resets = method.resets(before, after) * method.period_s + method.phase_s
+    return 0.0 if (resets > before).any() else math.exp(method.rate * (after - before))
 
-    ground: ChargedAttempts
-    node: int
-    before: int
-    after: int
 
-    @cached_property
-    def kept(self) -> float:
-        """The part of earlier usage that still counts."""
-        method = self.ground.method
-        resets = method.resets(self.before, self.after) * method.period_s + method.phase_s
-        if (resets > self.before).any():
-            return 0.0
-        return math.exp(method.rate * (self.after - self.before))
+def _siblings(ground: ChargedAttempts, node: int, own: Floats, new: Floats) -> list[Effect]:
+    """Return the greatest effects of siblings on each level, among those that used most.
 
-    @cached_property
-    def used(self) -> Floats:
-        """Usage of each attempt at the two ticks."""
-        return self.ground.by_attempt(np.array([self.before, self.after], np.int64))
-
-    @cached_property
-    def new_of_attempts(self) -> Floats:
-        new: Floats = np.maximum(self.used[1] - self.kept * self.used[0], 0.0)
-        return new
-
-    @cached_property
-    def own(self) -> tuple[Floats, Floats]:
-        """Usage of each node itself at the two ticks."""
-        return self.ground.by_node(self.used[0]), self.ground.by_node(self.used[1])
-
-    @cached_property
-    def new(self) -> Floats:
-        """New usage of each node itself."""
-        return self.ground.by_node(self.new_of_attempts)
-
-    @cached_property
-    def old(self) -> Floats:
-        """Earlier usage of each node itself that still counts."""
-        return self.own[1] - self.new
-
-    @cached_property
-    def of_user(self) -> Bools:
-        mask = np.zeros(len(self.new), np.bool_)
-        mask[self.node] = True
-        return mask
-
-    def attempts(self) -> Iterator[Effect]:
-        """Yield the effects of the user's attempts with most new usage."""
-        new = np.where(self.ground.nodes == self.node, self.new_of_attempts, 0.0)
-        for attempt in np.argsort(-new, kind="stable")[:TOP].tolist():
-            if new[attempt] > 0.0:
-                without = self.own[1].copy()
-                without[self.node] -= new[attempt]
-                amount = float(new[attempt])
-                yield Effect(attempt, amount, self.ground.fairshare(without, self.node))
-
-    def siblings(self) -> list[Effect]:
-        """Return the greatest effects of siblings on each level, among those that used most."""
-        tree, path = self.ground.tree, [self.node]
-        while path[-1] > 0:
-            path.append(int(tree.parents[path[-1]]))
-        beside = np.isin(tree.parents, path[1:]) & ~np.isin(np.arange(len(tree.names)), path)
-        new = np.where(beside, summed(tree, self.new), 0.0)
-        effects = [
-            Effect(
-                node,
-                float(new[node]),
-                self.ground.fairshare(
-                    np.where(_below(tree, node), self.old, self.own[1]), self.node
-                ),
-            )
-            for node in np.argsort(-new, kind="stable")[: 2 * TOP].tolist()
-            if new[node] > 0.0
-        ]
-        now = self.ground.fairshare(self.own[1], self.node)
-        return sorted(effects, key=lambda effect: -abs(effect.without - now))[:TOP]
+    Args:
+        own: usage of each node itself.
+        new: the part of it that is new.
+    """
+    tree, path = ground.tree, [node]
+    while path[-1] > 0:
+        path.append(int(tree.parents[path[-1]]))
+    beside = np.isin(tree.parents, path[1:]) & ~np.isin(np.arange(len(tree.names)), path)
+    of_siblings = np.where(beside, summed(tree, new), 0.0)
+    effects = []
+    for other in np.argsort(-of_siblings, kind="stable")[: 2 * TOP].tolist():
+        if of_siblings[other] > 0.0:
+            without = np.where(_below(tree, other), own - new, own)
+            amount = float(of_siblings[other])
+            effects.append(Effect(other, amount, ground.fairshare(without, node)))
+    now = ground.fairshare(own, node)
+    return sorted(effects, key=lambda effect: -abs(effect.without - now))[:TOP]
 
 
 def _below(tree: Tree, node: int) -> Bools:

@@ -42,6 +42,7 @@ from audit.array_types import Floats, Ints
 from audit.kernels.elementary import exp, expm1
 from audit.metrics.attempts.contention import gpu_types, with_gpu_types
 from audit.metrics.fairshare.usage import Grouped
+from audit.metrics.waits.queue import ranges
 from audit.periods import day_of, day_start
 from audit.words import gpu_type
 
@@ -160,9 +161,7 @@ class SlurmUsage:
         begin = np.searchsorted(tick, first, "left")
         end = np.searchsorted(tick, last, "left") + 1
         count = np.where(last >= first, np.minimum(end, len(tick)) - begin, 0).clip(0)
-        attempt = np.repeat(np.arange(len(count)), count)
-        offset = np.arange(len(attempt)) - np.repeat(np.cumsum(count) - count, count)
-        row = begin[attempt] + offset
+        attempt, row = ranges(begin, count)
         before = np.concatenate([[np.iinfo(np.int64).min], tick[:-1] + 1])
         low = np.maximum(np.maximum(first[attempt], before[row]), dropped[row])
         high = np.minimum(last[attempt], tick[row])
@@ -230,11 +229,12 @@ def charge(
     weights: Mapping[str, Mapping[str, float]],
     factors: Mapping[str, float],
     flags: Collection[str] = (),
+    otherwise: Mapping[str, float] | None = None,
 ) -> Charged:
     """Add the charge of slurmctld for a second of each attempt.
 
         billing = Σ over resources x of weight_x · amount_x        of its partition's weights
-                  the CPUs                                         without such weights
+                  the same by ``otherwise``, else the CPUs         without such weights
 
     With the flag MAX_TRES the greatest term of resources on nodes (cpu, mem, node, gres/…) counts
     instead of their sum; with MAX_TRES_GRES the greatest of cpu, mem and node, and all of gres/….
@@ -245,6 +245,7 @@ def charge(
         amounts: of each resource by Slurm's name, in its base unit, including ``cpu``; null, and a
             missing resource, is 0 (see ``uncounted``).
         weights: TRESBillingWeights by partition, per base unit.
+        otherwise: those of partitions without any.
     """
     named = attempts.with_columns(
         (pl.lit(amount) if isinstance(amount, pl.Series) else amount)
@@ -254,6 +255,8 @@ def charge(
         for name, amount in amounts.items()
     )
     billing = pl.col(_column("cpu"))
+    if otherwise is not None:
+        billing = _billed(otherwise, amounts, flags)
     for partition, by_resource in weights.items():
         if by_resource:
             this = pl.col("partition") == partition

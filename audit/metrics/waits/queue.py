@@ -19,7 +19,7 @@ from audit.metrics.attempts.contention import CapacitySteps, ints, reserved_rows
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.attempts.recorded import SITE_PRIORITY
-from audit.metrics.closed_hours import closed_spans
+from audit.metrics.closed_hours import offsets, spans_of_hours
 from audit.model import SEQUENCE, Standing
 from audit.rules import Limit, Window
 from audit.words import OF_TYPE
@@ -169,9 +169,8 @@ def in_force(
         last = until + (int(walltime.max(initial=0)) if window.overlap else 0)
         begin, end = validity(window, clock)
         begin, end = max(begin, since), min(end, last)
-        spans.append(
-            closed_spans(window.hours, clock, begin, end) if begin < end else (_NONE, _NONE)
-        )
+        on = list(offsets(clock, begin, end)) if begin < end else []
+        spans.append(spans_of_hours(window.hours, on) if on else (_NONE, _NONE))
     in_force_at = [validity(limit, clock) for limit in limits]
     return InForce(
         counter=counter,

@@ -45,7 +45,7 @@ from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER
-from audit.workers.executors import IN_TURN, Executor
+from audit.workers.executors import ONE_THREAD, Executor
 
 MOST: Final = 3  # largest number of changes that are advised, each of another family
 NAMED: Final = 3  # largest number of users whose gain is listed, and of those whose loss is
@@ -105,7 +105,7 @@ def advise(
     budget_s: float,
     seed: int,
     shares: Mapping[str, float] | None = None,
-    executor: Executor = IN_TURN,
+    executor: Executor = ONE_THREAD,
     *,
     agreement: float | None,
 ) -> TriedChanges:

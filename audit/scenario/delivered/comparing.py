@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class ComparedStarts:
     _orderings: dict[Order, PassOrdering] = field(default_factory=dict)
     """The same under all windows."""
     _before: "ComparedStarts | None" = None  # the starts under fewer windows;
-    _closed: "ClosedStarts | None" = None  # and what the others forbid; None: all may differ
+    _closed: tuple[Bools, Bools] | None = None  # as ``_closed_starts``; None: all may differ
     _counts: dict[SiteRule, Ints] = field(default_factory=dict)
     _served: dict[SiteRule, Ints] = field(default_factory=dict)
     """Of the first rule of each group: the attempts that matter, as ``sweep.agreement``."""
@@ -151,7 +151,7 @@ class ComparedStarts:
         wanted = np.zeros(len(self.turns.instants), np.bool_)
         wanted[self.counted] = True
         if self._closed is not None:
-            wanted &= self._closed.instants
+            wanted &= self._closed[1]
         found = delivered_capacity(self.scenario, self.turns, MOST, wanted=wanted)
         if self._before is not None and self._closed is not None:
             return np.where(wanted, found, self._before._most)
@@ -214,10 +214,11 @@ class ComparedStarts:
         counts, served = before._chosen(group).copy(), before._served[group[0]]
         again = np.tile(self._most[judged] != before._most[judged], (len(group), 1))
         place, attempt = served.T
-        again.reshape(-1)[place[closed.attempts[attempt]]] = True
+        attempts, instants = closed
+        again.reshape(-1)[place[attempts[attempt]]] = True
         for row, policy in enumerate(within_depth(one.policy) for one in group):
             again[row] |= policy.depth is not None  # any attempt may matter
-        again &= closed.instants[judged]
+        again &= instants[judged]
         counts *= ~again[:, None]
         return counts, again
 
@@ -247,20 +248,14 @@ def _best(sums: Ints) -> float:
     return max(-1.0 if one is None else one for one in map(share, sums))
 
 
-class ClosedStarts(NamedTuple):
-    """Starts that further windows forbid."""
-
-    attempts: Bools  # [n], at some time
-    instants: Bools  # [m], any of these that waits
-
-
 def _closed_starts(
     turns: ObservedTurns, before: AttemptLimits, after: AttemptLimits
-) -> ClosedStarts | None:
+) -> tuple[Bools, Bools] | None:
     """Return what only the added counters may forbid.
 
     Returns:
-        None if more than counters behind the others was added.
+        The attempts that they forbid at some time, [n], and the instants at which any of these
+        waits, [m]; None if more than counters behind the others was added.
     """
     added, of_added = len(before.most), after.edges.counter >= len(before.most)
     times, changes = after.edges.time, after.edges.change
@@ -274,4 +269,4 @@ def _closed_starts(
     inside[attempt[after.counter >= added]] = True
     waiting = np.bincount(turns.arrived[inside], minlength=len(shut) + 2)
     waiting -= np.bincount(turns.began[inside] + 1, minlength=len(shut) + 2)
-    return ClosedStarts(inside, shut & (waiting.cumsum()[: len(shut)] > 0))
+    return inside, shut & (waiting.cumsum()[: len(shut)] > 0)

@@ -38,12 +38,9 @@ def capacity_below(
     jobs: Plateaued, stops: Stops, climbs: Climbs, declared: int
 ) -> CapacityBelow | None:
     """Return the first class with capacity below the declared one: all jobs come first."""
-    for k, family in enumerate(jobs.families):
-        if family.of is None:
-            found = _of_class(jobs, stops, climbs, declared, k)
-            if found is not None:
-                return found
-    return None
+    classes = (k for k, family in enumerate(jobs.families) if family.of is None)
+    each = (_of_class(jobs, stops, climbs, declared, k) for k in classes)
+    return next((found for found in each if found is not None), None)
 
 
 def _of_class(
@@ -72,13 +69,10 @@ def _of_class(
         level = int(levels[place])
         days = len(np.unique(stops.day(stop)[fits][(begins <= level) & (level < ends)]))
         if days >= LEAST_DAYS:
-            falls = place > 0 and share[place - 1] >= FALL * share[place]
+            if place == 0 or share[place - 1] < FALL * share[place]:
+                return None
             figures = (withheld[place], broken[place], days, following[place])
-            return (
-                CapacityBelow(jobs.families[k], level, declared, *map(int, figures))
-                if falls
-                else None
-            )
+            return CapacityBelow(jobs.families[k], level, declared, *map(int, figures))
     return None
 
 

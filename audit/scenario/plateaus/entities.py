@@ -99,18 +99,8 @@ class Plateaued:
             return list(every)[: None if self.keeps_walltimes else -1]
         return list(every)[family.of is None : -1]
 
-    @property
-    def of_entities(self) -> "Plateaued":
-        """The same without classes, whose entities are the last."""
-        return self._of_first(sum(family.without is None for family in self.families))
-
-    @property
-    def without_entities(self) -> "Plateaued":
-        """The same with jobs and groups alone."""
-        return self._of_first(0)
-
-    def _of_first(self, number: int) -> "Plateaued":
-        """Return the same with the first families."""
+    def of_first(self, number: int) -> "Plateaued":
+        """Return the same with the first families; classes are the last, 0: without entities."""
         first = self.first[: number + 1]
         return replace(
             self,

@@ -7,7 +7,7 @@ Source: SPEC §11, *Plateaus: limits that the log shows*.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import groupby
@@ -99,13 +99,11 @@ class PlateauSearch:
     current: Stops  # under the rules in force
     below: CapacityBelow | None
     machine: tuple[Limit, ...] = ()  # the capacity in force, where single nodes decide what fits
-    user: Ints = field(init=False)  # [n]
-    holds: dict[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Number the users."""
-        self.user = coded(self.jobs.queue.rows["user"])
-        self.holds = largest_amounts(self.pool)
+    @cached_property
+    def user(self) -> Ints:
+        """The numbers of the jobs' users, [n]."""
+        return coded(self.jobs.queue.rows["user"])
 
     def found(self) -> Plateaus:
         """Return the limits that the log shows."""
@@ -173,7 +171,8 @@ class PlateauSearch:
             name = one.member.name
         nodes = [node for node in self.pool.nodes if name and name in node.partitions]
         held = sum(dict(node.amounts).get(resource, 0) for node in nodes)
-        return min(held, self.holds[resource]) if held else self.holds[resource]
+        largest = largest_amounts(self.pool)[resource]
+        return min(held, largest) if held else largest
 
     def _fills_nodes(self, one: JudgedLevel, stops: Stops) -> bool:
         """Return whether most stops at a level are of users whose nodes it fills.
@@ -308,24 +307,22 @@ def _several(users: Ints) -> bool:
     return bool((times >= USERS).sum() >= USERS)
 
 
-def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Plateaus:
-    """Return the limits that the log of a pool shows, with its configured rules in force.
+def plateau_search(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> PlateauSearch:
+    """Return the search for limits that the log of a pool shows, with its rules in force.
+
+    Its pool has the capacity that the log shows.
 
     Args:
         described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
         pool: with the rules of configuration and of the scheduler's files.
         log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
     """
-    return plateau_search(described, pool, now, log_begin).found()
-
-
-def plateau_search(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> PlateauSearch:
-    """Return the search for these limits, whose pool has the capacity that the log shows."""
     jobs = plateaued(described, pool, now)
     stops, climbs = swept(jobs, pool, (), log_begin, climbing=True)
     assert climbs is not None
     below = capacity_below(jobs, stops, climbs, pool.capacity) if not pool.steps else None
-    jobs, entities = jobs.of_entities, len(jobs.of_entities.members)
+    jobs = jobs.of_first(sum(family.without is None for family in jobs.families))
+    entities = len(jobs.members)
     machine: tuple[Limit, ...] = ()
     if pool.nodes and below is not None and below.family.without is None:
         machine = (Limit(most=below.level, resource=pool.resource.value),)

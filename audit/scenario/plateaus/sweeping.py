@@ -147,7 +147,7 @@ def unstartable(
 
 def _marked(jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int) -> Ints:
     """Return when each job was marked, epoch s; NEVER."""
-    alone = jobs.without_entities
+    alone = jobs.of_first(0)
     none = np.zeros(0, np.int64)
     made = StopTables(len(jobs.measures), none.reshape(len(jobs.measures), 0), none, none)
     user = coded(jobs.rows["user"])

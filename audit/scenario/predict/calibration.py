@@ -72,83 +72,74 @@ class Later(Generic[Event]):
         return found
 
 
-_Miss = tuple[bool, int, bool]
-"""Whether it is of the upper bound, its bin, and whether the start was beyond."""
+class _Correction:
+    """A number for the lower and the upper bound, by bin, that decided starts move.
+
+    A start beyond a bound moves its number by rate · (1 − ``MISS``), another by −rate · ``MISS``,
+    within the limits.
+    """
+
+    def __init__(
+        self,
+        begin: tuple[float, float],
+        rates: tuple[float, float],
+        limits: tuple[tuple[float, float], tuple[float, float]],
+        bins: int = 1,
+    ) -> None:
+        self._values = [[value] * bins for value in begin]
+        self._rates, self._limits = rates, limits
+        self._later = Later[tuple[bool, int, bool]]()
+
+    def _numbers(self, now: int, bin_: int = 0) -> tuple[float, float]:
+        """Return the numbers of a bin for intervals made at ``now``."""
+        for upper, of, missed in self._later.before(now):
+            low, high = self._limits[upper]
+            moved = self._values[upper][of] + self._rates[upper] * (missed - MISS)
+            self._values[upper][of] = min(max(moved, low), high)
+        return self._values[False][bin_], self._values[True][bin_]
+
+    def _note(self, bounds: Bounds, life: Life, bin_: int = 0) -> None:
+        """Take note of an interval; a cancelled attempt decides no later bound."""
+        for upper, bound in ((False, bounds.p10), (True, bounds.p90)):
+            if life.start == NEVER and life.leaves < bound:
+                continue
+            missed = life.start > bound if upper else life.start < bound
+            self._later.add(min(life.start, bound), (upper, bin_, missed))
 
 
-def _misses(bounds: Bounds, life: Life, bin_: int) -> list[tuple[int, _Miss]]:
-    """Return when each bound is decided, and how; a cancelled attempt decides no later bound."""
-    found = []
-    for upper, bound in ((False, bounds.p10), (True, bounds.p90)):
-        if life.start == NEVER and life.leaves < bound:
-            continue
-        missed = life.start > bound if upper else life.start < bound
-        found.append((min(life.start, bound), (upper, bin_, missed)))
-    return found
-
-
-class Levels:
+class Levels(_Correction):
     """The levels of the bounds of contested predictions, by modelled wait."""
-
-    RATE: Final = 0.01
-    UPPER: Final = (0.8, 0.98)
-    LOWER: Final = (0.02, 0.2)
 
     def __init__(self) -> None:
         """Begin with 0.1 and 0.9."""
-        self.upper = [1 - MISS] * (len(BINS) + 1)
-        self.lower = [MISS] * (len(BINS) + 1)
-        self._later = Later[_Miss]()
+        limits = ((0.02, 0.2), (0.8, 0.98))
+        super().__init__((MISS, 1 - MISS), (-0.01, 0.01), limits, len(BINS) + 1)
 
     def at(self, now: int, wait: int, contested: bool) -> tuple[float, float]:
         """Return the levels for a modelled wait, s."""
-        for upper, bin_, missed in self._later.before(now):
-            step = self.RATE * (missed - MISS)
-            if upper:
-                self.upper[bin_] = _within(self.upper[bin_] + step, self.UPPER)
-            else:
-                self.lower[bin_] = _within(self.lower[bin_] - step, self.LOWER)
-        if not contested:
-            return MISS, 1 - MISS
-        place = bisect_left(BINS, wait)
-        return self.lower[place], self.upper[place]
+        found = self._numbers(now, bisect_left(BINS, wait))
+        return found if contested else (MISS, 1 - MISS)
 
     def made(self, bounds: Bounds, life: Life, wait: int, contested: bool) -> None:
         """Take note of an interval."""
         if contested:
-            for instant, miss in _misses(bounds, life, bisect_left(BINS, wait)):
-                self._later.add(instant, miss)
+            self._note(bounds, life, bisect_left(BINS, wait))
 
 
-class Shifts:
+class Shifts(_Correction):
     """By how much the bounds of remaining waits move outward, as logarithms."""
-
-    RATE: Final = 0.05
-    LIMITS: Final = (-1.0, 3.0)
 
     def __init__(self) -> None:
         """Begin with none."""
-        self.lower = self.upper = 0.0
-        self._later = Later[_Miss]()
+        super().__init__((0.0, 0.0), (0.05, 0.05), ((-1.0, 3.0), (-1.0, 3.0)))
 
     def at(self, now: int) -> tuple[float, float]:
         """Return the shifts of the lower and the upper bound."""
-        for upper, _, missed in self._later.before(now):
-            step = self.RATE * (missed - MISS)
-            if upper:
-                self.upper = _within(self.upper + step, self.LIMITS)
-            else:
-                self.lower = _within(self.lower + step, self.LIMITS)
-        return self.lower, self.upper
+        return self._numbers(now)
 
     def made(self, bounds: Bounds, life: Life) -> None:
         """Take note of an interval."""
-        for instant, miss in _misses(bounds, life, 0):
-            self._later.add(instant, miss)
-
-
-def _within(value: float, limits: tuple[float, float]) -> float:
-    return min(max(value, limits[0]), limits[1])
+        self._note(bounds, life)
 
 
 Group = tuple[int, int]

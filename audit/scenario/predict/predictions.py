@@ -4,7 +4,7 @@ Conventions as in ``scenario.workload``. A prediction uses only what was known w
 """
 
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -68,14 +68,6 @@ PREDICTIONS: Final = pl.Schema(
 )
 
 
-class _Beside(NamedTuple):
-    """Simple predictions of the same start, epoch s."""
-
-    modelled: int | None = None
-    recent: int | None = None
-    alike: int | None = None
-
-
 class _Run:
     """Predictions in the order of time."""
 
@@ -108,8 +100,13 @@ class _Run:
         """Return what became of an attempt."""
         return Life(int(self.known.work.start[job]), int(self.known.leaves[job]))
 
-    def keep(self, job: int, now: int, bounds: Bounds, beside: _Beside, *, contested: bool) -> None:
-        """Add a prediction to the results, unless it is withheld, and to the record of its kind."""
+    def keep(
+        self, job: int, now: int, bounds: Bounds, *beside: int | None, contested: bool
+    ) -> None:
+        """Add a prediction to the results, unless it is withheld, and to the record of its kind.
+
+        ``beside``: modelled, recent and alike.
+        """
         group: Group = (int(self.known.user[job]), now // self._span_s)
         record = self._records[contested]
         why = record.verdict(now)
@@ -117,13 +114,9 @@ class _Run:
         shown = bounds if why is None else (None, None, None)
         self.rows.append((int(self.known.rows[job]), now, *shown, contested, why, *beside))
 
-    def none(self, job: int, now: int, why: Withheld) -> None:
-        """Add an attempt of which no prediction is made."""
-        self.none_of(int(self.known.rows[job]), now, why)
-
-    def none_of(self, row: int, now: int, why: Withheld) -> None:
+    def none(self, row: int, now: int, why: Withheld) -> None:
         """Add a row of the scenario of which no prediction is made."""
-        self.rows.append((row, now, None, None, None, None, why, *_Beside()))
+        self.rows.append((int(row), now, None, None, None, None, why, None, None, None))
 
     def frame(self) -> pl.DataFrame:
         """Return the results."""
@@ -194,7 +187,7 @@ def before_submission(
     scene = run.sweep.to(now, arrived)
     for job in np.flatnonzero(asked).tolist():
         if not known.subject[job]:
-            run.none(job, now, Withheld.UNSCHEDULABLE)
+            run.none(known.rows[job], now, Withheld.UNSCHEDULABLE)
             continue
         number = run.table.number
         _predict(run, run.sweep.joined(scene, np.array([job])), job, levels)
@@ -220,13 +213,13 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     now, jobs = scene.now, np.array([job])
     waits = run.sweep.model_waits(scene, job)
     if NEVER in (waits[0][0], waits[1][0]):
-        run.none(job, now, Withheld.NEVER_STARTS)
+        run.none(run.known.rows[job], now, Withheld.NEVER_STARTS)
         return
     features = run.sweep.features(scene, jobs, waits, ages=False)
     (row,) = run.table.add(now, jobs, run.hours_of(jobs), waits[0], *features)
     found = run.estimate(row, row)
     if found is None:
-        run.none(job, now, Withheld.FEW_SIMILAR)
+        run.none(run.known.rows[job], now, Withheld.FEW_SIMILAR)
         return
     wait, life = int(waits[0][0]), run.life(job)
     middle = round(found.wait(0.5))
@@ -237,7 +230,7 @@ def _predict(run: _Run, scene: QueueState, job: int, levels: Levels) -> None:
     latest = run.sweep.baselines
     medians = (latest.recent, int(latest.alike(jobs)[0]))
     beside = (now + of if of >= 0 else None for of in medians)
-    run.keep(job, now, bounds, _Beside(now + wait, *beside), contested=contested)
+    run.keep(job, now, bounds, now + wait, *beside, contested=contested)
 
 
 def _add(run: _Run, scene: QueueState, jobs: Ints) -> None:
@@ -289,7 +282,7 @@ def pending(
     rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
     for row in sorted(set(rest) - {made[0] for made in run.rows}):
         why = Withheld.HELD if row in held else Withheld.UNSCHEDULABLE
-        run.none_of(row, scenario.now + 1, why)
+        run.none(row, scenario.now + 1, why)
     return past, run.frame()
 
 
@@ -315,7 +308,7 @@ def _pending_at(
         chosen = chosen[wanted[known.rows[queue[chosen]]]]
     starts = np.maximum(*waits)[chosen] != NEVER
     for job in queue[chosen[~starts]].tolist():
-        run.none(job, now, Withheld.NEVER_STARTS)
+        run.none(known.rows[job], now, Withheld.NEVER_STARTS)
     chosen = chosen[starts]
     jobs, of = queue[chosen], (waits[0][chosen], waits[1][chosen])
     before = run.table.number
@@ -324,13 +317,14 @@ def _pending_at(
     for row, job, wait in zip(rows, jobs.tolist(), of[0].tolist(), strict=True):
         found = run.estimate(row, before)
         if found is None:
-            run.none(job, now, Withheld.FEW_SIMILAR)
+            run.none(known.rows[job], now, Withheld.FEW_SIMILAR)
             continue
         life = run.life(job)
         middle = round(found.wait(0.5))
         bounds = _bounds(now, found.wait(0.1, -lower), middle, found.wait(0.9, upper))
         shifts.made(bounds, life)
-        run.keep(job, now, bounds, _Beside(now + wait), contested=middle > CONTESTED_S)
+        contested = middle > CONTESTED_S
+        run.keep(job, now, bounds, now + wait, None, None, contested=contested)
 
 
 def _bounds(now: int, low: float, median: int, high: float) -> Bounds:

@@ -20,7 +20,7 @@ from audit.metrics.pairs import Barred, Unstarted
 from audit.metrics.passed.limited import forbidden, users_under
 from audit.model import Period
 from audit.registry.passed import PassedWhy
-from audit.scenario.plateaus.search import find_plateaus
+from audit.scenario.plateaus.search import plateau_search
 from audit.scenario.plateaus.sweeping import unstartable
 from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
 from tests.metrics.attempts.test_real_logs import LOGS, described
@@ -143,7 +143,7 @@ def test_users_of_real_logs(real_logs: Path, name: str, monkeypatch: pytest.Monk
     pool, zone = pool._replace(zone=expected.zone), ZoneInfo(expected.zone)
     ended = attempts.filter(pl.col("start_time").is_not_null())["end_time"].drop_nulls()
     now, since = (int(times) for times in (ended.to_numpy().max(), ended.to_numpy().min()))
-    found = find_plateaus(attempts, pool, now, since)
+    found = plateau_search(attempts, pool, now, since).found()
     limits = [*found.limits, *(rule.limit for rule in found.own)]
     spans = forbidden(attempts, pool, now, limits)
     barred = Barred(*(spans[column].to_numpy() for column in ("row", "begin", "end")))

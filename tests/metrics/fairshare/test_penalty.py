@@ -13,9 +13,7 @@ from audit.metrics.fairshare.penalty import (
     RELATIVE,
     RESOURCES,
     WEIGHTED,
-    Billing,
     Hardware,
-    billing_penalty,
     compare,
     moved,
     movers,
@@ -112,18 +110,6 @@ def test_penalties_as_defined(
         assert got.clipped["nodes"] == sum((row["nodes"] or 0) > 20 for row in started)
 
 
-@given(vectors, st.booleans())
-def test_billing_as_defined(rows: list[dict[str, Any]], max_tres: bool) -> None:
-    weights = {"cpus": 1.0, "mem_bytes": 0.25 / GIB, "gpus": 2.0}
-    frame = pl.DataFrame(rows, schema=REQUESTS)
-    got = billing_penalty(frame, Billing(weights=weights, max_tres=max_tres))
-    for row, fast in zip(rows, got.charged["penalty"].to_list(), strict=True):
-        terms = [Fraction(weight) * (row[x] or 0) for x, weight in weights.items()]
-        assert naive.close(fast, max(terms) if max_tres else sum(terms))
-    assert set(got.unknown) == set(weights)
-    assert not any(got.clipped.values())
-
-
 def test_by_hand() -> None:
     # 80 cpus, 512 GiB, 4 gpus; one attempt with 8 cpus and all the memory ([M] §1's Zewura node).
     #   cpu 8/80 = 0.1; max = 512/512 = 1. The second has 20 cpus, 64 GiB, 3 gpus: 0.25; 3/4.
@@ -139,12 +125,6 @@ def test_by_hand() -> None:
     assert most.charged["penalty"].to_list() == [1.0, 0.75, 1.0]
     assert most.unknown == {"cpus": 0, "mem_bytes": 1, "gpus": 0}
     assert most.clipped == {"cpus": 1, "mem_bytes": 0, "gpus": 0}
-    # Billing 1 per cpu, 0.25 per GiB, 2 per gpu: 8 + 128 + 0; 20 + 16 + 6; 100 + 0 + 0.
-    weights = {"cpus": 1.0, "mem_bytes": 0.25 / GIB, "gpus": 2.0}
-    billed = billing_penalty(rows, Billing(weights=weights))
-    assert billed.charged["penalty"].to_list() == [136.0, 42.0, 100.0]
-    highest = billing_penalty(rows, Billing(weights=weights, max_tres=True))
-    assert highest.charged["penalty"].to_list() == [128.0, 20.0, 100.0]
 
 
 def test_basis_node_by_hand() -> None:
@@ -259,9 +239,6 @@ def test_what_never_started_is_not_counted() -> None:
         (lambda: Hardware(available={"cpus": 1}, basis="rack"), "basis = 'rack'"),  # type: ignore[arg-type]
         (lambda: Hardware(available={"cpus": 1}, basis="node"), "pool_nodes = None"),
         (lambda: Hardware(available={"nodes": 1}, basis="node", pool_nodes=1), "has no nodes"),
-        (lambda: Billing(weights={"cpus": -1.0}), "weight of cpus"),
-        (lambda: Billing(weights={"cpus": 0.0}), "none is above 0"),
-        (lambda: Billing(weights={}), "no resource"),
         (
             lambda: relative_penalty(requests(), "cpu", Hardware(available={"gpus": 1})),
             "available cpus",

@@ -188,6 +188,23 @@ def test_without_weights_cpus_are_billed() -> None:
     assert billed(partition="unheard of") == 4.0
 
 
+def test_weights_of_no_partition_bill_all_others() -> None:
+    # Billing 1 per CPU, 0.25 per GiB, 2 per GPU: 8 + 128 + 0; 20 + 16 + 6; 100 + 0 + 0
+    frame = attempts(partition=["batch", "gone", None], qos=["a"] * 3, start_time=[0] * 3)
+    amounts = {
+        "cpu": pl.Series([8.0, 20.0, 100.0]),
+        "mem": pl.Series([512.0 * 1024, 64.0 * 1024, None]),
+        "gres/gpu": pl.Series([0.0, 3.0, 0.0]),
+    }
+    weights = {"cpu": 1.0, "mem": 0.25 / 1024, "gres/gpu": 2.0}
+    summed = charge(frame, amounts, {}, {}, (), weights)
+    assert summed.attempts["billing"].to_list() == [136.0, 42.0, 100.0]
+    greatest = charge(frame, amounts, {}, {}, ("MAX_TRES",), weights)
+    assert greatest.attempts["billing"].to_list() == [128.0, 20.0, 100.0]
+    of_one = charge(frame, amounts, {"batch": {"cpu": 2.0}}, {}, (), weights)
+    assert of_one.attempts["billing"].to_list() == [16.0, 42.0, 100.0]
+
+
 def test_factors_multiply_and_what_is_unknown_is_stated() -> None:
     frame = attempts(
         partition=["batch", "batch", "gone", None, "batch"],

@@ -78,7 +78,7 @@ def test_only_what_a_window_touches_is_compared_closed() -> None:
         window = Window(hours=hours, walltime_above_s=5_000)
         closed = compared.under(scenario.pool._replace(windows=(window,)))._closed
         assert closed is not None
-        assert closed.instants.any() == touched
+        assert closed[1].any() == touched
 
 
 def test_rules_that_changed_with_the_window_are_compared_everywhere() -> None:

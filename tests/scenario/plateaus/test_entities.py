@@ -37,8 +37,9 @@ def test_families_that_can_differ() -> None:
     assert Family("qos") not in names  # each has exactly the jobs of one partition
     assert names[Family(None, None, "q")] == {(None, None)}  # all jobs but those of q
     assert Family(None, None, "p") not in names
-    assert Family(None, None, "q") not in found.of_entities.families
-    assert len(found.of_entities.members) == len(found.members) - 2
+    without = found.of_first(found.families.index(Family(None, None, "q")))
+    assert Family(None, None, "q") not in without.families
+    assert len(without.members) == len(found.members) - 2
 
 
 def test_a_qos_of_several_partitions_is_an_entity() -> None:

@@ -14,7 +14,7 @@ from audit.scenario.plateaus import search
 from audit.scenario.plateaus.capacity import CapacityBelow
 from audit.scenario.plateaus.entities import Family, LimitedQuantity
 from audit.scenario.plateaus.judging import PlateauFault
-from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
+from audit.scenario.plateaus.search import Plateaus, SharedLevel, plateau_search
 from audit.scenario.plateaus.sweeping import swept
 from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.windows.sites import CPUS, DAY, EPOCH, JOBS, WIDE, Planted, half, made, requests
@@ -27,7 +27,7 @@ GIB = 1 << 30
 def of_log(attempts: pl.DataFrame, pool: Pool) -> Plateaus:
     """The limits that a log shows."""
     ends = attempts["end_time"].drop_nulls().to_list()
-    return find_plateaus(attempts, pool, max(ends), min(ends))
+    return plateau_search(attempts, pool, max(ends), min(ends)).found()
 
 
 def searched(planted: Planted) -> Plateaus:
@@ -145,7 +145,7 @@ def log(folder: Path, name: str, zone: str) -> tuple[Any, Pool, Plateaus]:
     attempts, pool = described(folder, name)
     pool = pool._replace(zone=zone)
     ran = attempts.drop_nulls("start_time")["end_time"].drop_nulls().to_list()
-    return attempts, pool, find_plateaus(attempts, pool, max(ran), min(ran))
+    return attempts, pool, plateau_search(attempts, pool, max(ran), min(ran)).found()
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_level_that_was_not_reached_is_none_without_stops() -> None:
     late = [one for day in range(15, 40) for one in (job(day, 1, 8, 9), job(day, 9, 16))]
     pool = Pool("all", Resource.cpus, 64, amounts=(("cpus", 64),))
     attempts = describe(frame([*early, *late]), [pool])
-    found = find_plateaus(attempts, pool, 41 * 86_400, 36_000)
+    found = plateau_search(attempts, pool, 41 * 86_400, 36_000).found()
     assert found.rules == ()
     assert [(rule.limit.most, rule.limit.resource) for rule in found.own] == [(1, None)]
 
@@ -235,7 +235,7 @@ def test_jobs_that_fill_the_nodes_on_which_their_user_runs_show_no_limit(*, spre
         records.append(one | {"node_list": f"n{node}"})
     nodes = tuple(Node(f"n{k}", (("cpus", 8),), ()) for k in range(12))
     pool = Pool("all", Resource.cpus, 96, nodes=nodes)
-    found = find_plateaus(describe(frame(records), [pool]), pool, max(ends), EPOCH)
+    found = plateau_search(describe(frame(records), [pool]), pool, max(ends), EPOCH).found()
     limits = [rule.limit for rule in found.own]
     assert limits == ([Limit(most=32, resource="cpus", user=("ann",))] if spread else [])
     assert (found.rules, found.capacity) == ((), None)
