@@ -76,11 +76,13 @@ def _thousands(value: float) -> str:
     return f"{value:g}"
 
 
-def by_factors(values: Sequence[float], say: Say, *, title: str = "") -> Axis:
+def by_factors(
+    values: Sequence[float], say: Say, *, title: str = "", steps: Sequence[float] = (1, 2, 5)
+) -> Axis:
     """Return a logarithmic axis over all values, which must be above 0."""
     low, high = min(values), max(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
-    rounds = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    rounds = [digit * 10.0**power for power in powers for digit in steps]
     rounds = [value for value in rounds if low / 2.5 <= value <= high * 2.5]
     begin = max((value for value in rounds if value <= low), default=low)
     end = min((value for value in rounds if value >= high and value > begin), default=high * 2)
