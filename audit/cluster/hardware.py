@@ -166,7 +166,8 @@ def hardware(
     for node in nodes:
         sums.update(dict(node.amounts))
     amounts = {name: max(peak, sums[name]) for name, peak in peaks.items()}
-    return PoolHardware(found, amounts, nodes, tuple(unseen(spans) if nodes else ()))
+    absences = unseen(spans, nodes, found.value) if nodes else ()
+    return PoolHardware(found, amounts, nodes, absences)
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:

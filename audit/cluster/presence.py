@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
 import polars as pl
 
+from audit.array_types import Floats
 from audit.metrics.nodes import members
 from audit.model import Absence, CapacityStep, Node
 
@@ -15,6 +17,8 @@ UNSEEN_S: Final = 28 * 86_400
 """Least time without a job, before its first or after its last one, in which a node was absent."""
 UNSEEN_JOBS: Final = 20
 """Least number of jobs on a node from which on such a time is no coincidence."""
+UNSEEN_BUSY: Final = 0.5
+"""Least utilization of the other nodes in such a time: an idle machine needs no more of them."""
 
 
 def outside(strays: Sequence[Node], spans: pl.DataFrame) -> Iterator[Absence]:
@@ -33,11 +37,12 @@ def _first_and_last(spans: pl.DataFrame, on_lists: pl.DataFrame) -> pl.DataFrame
     return by_node.agg(pl.col("first").min(), pl.col("last").max()).sort("node")
 
 
-def unseen(spans: pl.DataFrame) -> Iterator[Absence]:
-    """Yield the times in which nodes were not there: machines grow, and nodes are replaced.
+def unseen(spans: pl.DataFrame, nodes: Sequence[Node], counted: str) -> tuple[Absence, ...]:
+    """Return the times in which nodes were not there: machines grow, and nodes are replaced.
 
     They are at least ``UNSEEN_S`` long, and at least twice as long as the node ever was without a
-    job between its jobs, of which it has ``UNSEEN_JOBS``.
+    job between its jobs, of which it has ``UNSEEN_JOBS``; meanwhile, the nodes that were there had
+    at least the utilization ``UNSEEN_BUSY`` of the counted resource.
     """
     on_lists = members(spans["node_list"])
     before = pl.col("first") - spans["start_time"].min()
@@ -48,14 +53,44 @@ def unseen(spans: pl.DataFrame) -> Iterator[Absence]:
     jobs = spans.select("node_list", "start_time", "end").join(placed, on="node_list")
     jobs = jobs.sort("node", "start_time", "end")
     idle = pl.col("start_time") - pl.col("end").cum_max().shift().over("node")
-    counted = jobs.with_columns(idle=idle).group_by("node").agg(pl.len(), pl.col("idle").max())
-    counted = counted.filter(pl.col("len") >= UNSEEN_JOBS)
-    for row in some.join(counted, on="node").sort("node").iter_rows(named=True):
+    counts = jobs.with_columns(idle=idle).group_by("node").agg(pl.len(), pl.col("idle").max())
+    counts = counts.filter(pl.col("len") >= UNSEEN_JOBS)
+    found = []
+    for row in some.join(counts, on="node").sort("node").iter_rows(named=True):
         least = max(UNSEEN_S, 2 * (row["idle"] or 0))
         if row["before"] >= least:
-            yield Absence(row["node"], 0, row["first"], UNSEEN)
+            found.append(Absence(row["node"], 0, row["first"], UNSEEN))
         if row["after"] >= least:
-            yield Absence(row["node"], row["last"], None, UNSEEN)
+            found.append(Absence(row["node"], row["last"], None, UNSEEN))
+    if not found:
+        return ()
+    first, last = spans["start_time"].min(), spans["end"].max()
+    assert isinstance(first, int)
+    assert isinstance(last, int)
+    begin = np.array([max(one.begin, first) for one in found], np.float64)
+    end = np.array([last if one.end is None else one.end for one in found], np.float64)
+    size = {node.name: dict(node.amounts).get(counted, 0) for node in nodes}
+    gone = np.array([size[one.node] for one in found], np.float64)
+    amounts = spans[counted].fill_null(0).to_numpy().astype(np.float64)
+    used = _between(spans["start_time"].to_numpy(), spans["end"].to_numpy(), amounts, begin, end)
+    there = sum(size.values()) * (end - begin) - _between(begin, end, gone, begin, end)
+    busy = used >= UNSEEN_BUSY * there
+    return tuple(one for one, is_busy in zip(found, busy, strict=True) if is_busy)
+
+
+def _between(begin: Floats, end: Floats, amount: Floats, since: Floats, to: Floats) -> Floats:
+    """Return the integral of what spans have together, amount × s, over each of other spans."""
+
+    def until(edges: Floats, at: Floats) -> Floats:
+        order = np.argsort(edges, kind="stable")
+        edges, amounts = edges[order] - zero, amount[order]
+        rows = np.searchsorted(edges, at - zero, "right")
+        sums, moments = (np.append(0, np.cumsum(of)) for of in (amounts, amounts * edges))
+        area: Floats = sums[rows] * (at - zero) - moments[rows]
+        return area
+
+    zero = begin.min()
+    return until(begin, to) - until(end, to) - until(begin, since) + until(end, since)
 
 
 def after_starts(found: Sequence[Absence], attempts: pl.DataFrame) -> list[Absence]:

@@ -242,9 +242,10 @@ def test_nodes_win_over_the_peak_in_use() -> None:
 
 
 def daily(node: str, first: int, last: int) -> list[dict[str, Any]]:
-    """A job a day on a node, of half a day and four CPUs."""
+    """A job a day on a node, of 23 hours and four CPUs."""
     begins = (day * DAY for day in range(first, last))
-    return [ended(begin, begin, begin + DAY // 2, 4, nodes=1, node_list=node) for begin in begins]
+    length = DAY * 23 // 24
+    return [ended(begin, begin, begin + length, 4, nodes=1, node_list=node) for begin in begins]
 
 
 def test_nodes_that_came_late_or_went_early_were_not_there_all_the_time() -> None:
@@ -259,13 +260,25 @@ def test_nodes_that_came_late_or_went_early_were_not_there_all_the_time() -> Non
     assert [(one.node, one.begin, one.end, one.why) for one in found.absences] == [
         ("late", 0, 60 * DAY, "unseen"),
         ("new", 0, 90 * DAY, "unseen"),
-        ("old", 89 * DAY + DAY // 2, None, "unseen"),
+        ("old", 89 * DAY + DAY * 23 // 24, None, "unseen"),
     ]
     made, facts = inference.pool(attempts, [], None, None, 120 * DAY)
     amounts = {day: made.capacity_at(day * DAY) for day in (0, 59, 60, 89, 90, 119)}
     assert amounts == {0: 20, 59: 20, 60: 24, 89: 24, 90: 24, 119: 24}
     assert made.by_nodes
     assert any(one.value.startswith("2 nodes not from the begin of the log on, 1") for one in facts)
+
+
+def test_nodes_of_an_idle_machine_are_not_taken_for_gone() -> None:
+    """From day 60 on, a limit leaves one job a day: no node but the first is needed."""
+    idle = frame([*daily("a", 0, 60), *daily("b", 0, 60), *daily("c", 0, 60)])
+    rest = [
+        ended(k * DAY, k * DAY, k * DAY + DAY // 3, 4, nodes=1, node_list="a")
+        for k in range(60, 120)
+    ]
+    assert hardware(pl.concat([idle, frame(rest)])).absences == ()
+    busy = frame(daily("a", 60, 120))
+    assert [one.node for one in hardware(pl.concat([idle, busy])).absences] == ["b", "c"]
 
 
 def test_before_a_machine_grows_jobs_wait_for_a_full_machine() -> None:
