@@ -24,6 +24,7 @@ class OfLog(NamedTuple):
     limited_users: frozenset[str]  # users with a limit of users or accounts
     forbidden: pl.DataFrame  # columns of ``limited.FORBIDDEN``
     held: pl.DataFrame  # the same columns
+    by_reasons: pl.DataFrame  # the same, and whole waits of jobs whose last reason is a hold
     silent: pl.Series  # whether each attempt starts after an own end, or at a begin time
 
     @classmethod
@@ -43,7 +44,7 @@ class OfLog(NamedTuple):
             holding,
             limited.users_under(jobs, limits, pool.zone),
             limited.forbidden(jobs, pool, now, limits),
-            _held(jobs, held, pool),
+            *_held(jobs, held, pool),
             silent,
         )
 
@@ -65,13 +66,14 @@ class OfLog(NamedTuple):
             self.silent[row],
             self.holding.by_own_ends,
             around["held_by"] == DEPENDENCY_INFERRED if "held_by" in around.columns else None,
+            _barred(row, self.by_reasons),
         )
         around = around.drop("row")
         return passed_over.of_period(around, self.pool, period, zone, shares, evidence)
 
 
-def _held(jobs: pl.DataFrame, held: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """Return holds by row, columns of ``limited.FORBIDDEN``.
+def _held(jobs: pl.DataFrame, held: pl.DataFrame, pool: Pool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return holds by row, columns of ``limited.FORBIDDEN``: known ones, and with last reasons.
 
     A log keeps the last reason of a job, but not how long it applied. One that is not the job's
     turn may explain its whole wait, unless a limit of the pool tells when it applied.
@@ -83,7 +85,8 @@ def _held(jobs: pl.DataFrame, held: pl.DataFrame, pool: Pool) -> pl.DataFrame:
         "row", begin="arrival_time", end=pl.col("start_time") - 1
     )
     spans = [one.cast(limited.FORBIDDEN) for one in (known, said)]
-    return limited.joined(pl.concat(spans).filter(pl.col("begin") <= pl.col("end")))
+    both = pl.concat(spans).filter(pl.col("begin") <= pl.col("end"))
+    return limited.joined(spans[0]), limited.joined(both if said.height else both.clear())
 
 
 def _barred(row: pl.Series, spans: pl.DataFrame) -> Barred:

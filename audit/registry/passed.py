@@ -45,6 +45,11 @@ class PassedWhy(StrEnum):
         "more than half of all waiting is that of jobs that did not start although enough was "
         "free, so the log cannot tell whether the order was fair",
     )
+    REASON = (
+        "reason",
+        "the last reason of the overtaken jobs is a hold or a limit, and the log does not say "
+        "since when",
+    )
     # It is not named.
     USUAL = ("usual", "later jobs did not start first significantly more often than expected")
     LITTLE_MORE = ("little_more", "the share may exceed the expected one by less than 10 points")
@@ -78,5 +83,6 @@ _UNTESTED: Final = frozenset(
         PassedWhy.LEFT_OUT,
         PassedWhy.OWN_ENDS,
         PassedWhy.UNSTARTABLE,
+        PassedWhy.REASON,
     }
 )

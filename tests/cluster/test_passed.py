@@ -68,13 +68,13 @@ def test_lost_pairs_under_a_limit_and_during_a_hold_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [
-        ("Licenses", PassedWhy.FEW_JOBS),
-        ("AssocGrpCpuLimit", PassedWhy.FEW_JOBS),
+        ("Licenses", PassedWhy.REASON),
+        ("AssocGrpCpuLimit", PassedWhy.REASON),
         ("Priority", None),
         ("Resources", None),
     ],
 )
-def test_lost_pairs_of_a_job_whose_last_reason_was_a_hold_do_not_count(
+def test_jobs_whose_last_reason_was_a_hold_name_nobody(
     reason: str, expected: PassedWhy | None
 ) -> None:
     """The log does not say how long the reason applied, so the order may not be what kept it."""

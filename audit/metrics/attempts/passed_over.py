@@ -11,8 +11,9 @@ started attempt k that
 Of more than 2,000, every s-th counts. j *lost* the pair if k started more than 60 s before j. Its
 *passed time* is from the first such start to its own. A lost pair does not count if, at k's start,
 an accepted limit of users or accounts forbade j (``limited``), or j was held, or marked
-unstartable; the last reason of j in the log, if it is a hold or an unknown limit, counts for all of
-its wait. Kept pairs of a j that is ever marked do not count either.
+unstartable. Kept pairs of a j that is ever marked do not count either. Whether an entity could be
+named without lost pairs of jobs whose last reason in the log is a hold is asked of those that would
+be named: the log does not say since when such a reason applied.
 
 Pairs weigh 1 / (|A| · |B|): A and B are the started attempts of j's burst and of k's
 (``metrics.bursts``) that are of one class, that is partition, qos, ⌈log2 size⌉ and walltime class;
@@ -51,7 +52,17 @@ import polars as pl
 
 from audit.metrics.attempts.parts import SummaryRow, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied, only
-from audit.metrics.pairs import KINDS, NOTHING_UNSTARTED, PLACES, Kind, Log, Unstarted, paired
+from audit.metrics.pairs import (
+    KINDS,
+    NOTHING_BARRED,
+    NOTHING_UNSTARTED,
+    PLACES,
+    Barred,
+    Kind,
+    Log,
+    Unstarted,
+    paired,
+)
 from audit.metrics.passed.tested import JudgedEntity, PairsOfKind
 from audit.metrics.passed.usage import (
     OrderByUsage,
@@ -84,6 +95,8 @@ class PassedEvidence(NamedTuple):
     """Of each row of ``described``, whether it started after an own end or at a begin time."""
     own_ends: Collection[str] = ()  # users most of whose jobs start after an own end
     chained: pl.Series | None = None  # of each row of ``described``, whether a chain held it
+    by_reasons: Barred = NOTHING_BARRED
+    """The holds of ``unstarted``, and whole waits of attempts whose last reason is a hold."""
 
 
 NO_EVIDENCE: Final = PassedEvidence()
@@ -208,11 +221,7 @@ class _Among(NamedTuple):
             del kept, left
             judged = self._checked(kind, judged, by_own_ends, follows=follows)
             named = [one.entity for one in judged if one.why is None]
-            why = dict.fromkeys(
-                self._by_memory(kind, of_kind, named, silent, follows=follows), PassedWhy.MEMORY
-            )
-            by_usage = self._by_usage(kind, of_kind, named, silent)
-            why |= dict.fromkeys(by_usage, PassedWhy.USAGE_ORDER)
+            why = self._excused(kind, of_kind, named, silent, follows=follows)
             found[kind] = [
                 one._replace(
                     why=why.get(one.entity, one.why),
@@ -258,7 +267,7 @@ class _Among(NamedTuple):
             made.append(one._replace(why=why, own_share=own_share, usage_multiple=multiple))
         return made
 
-    def _by_memory(
+    def _excused(
         self,
         kind: Kind,
         of_kind: PairsOfKind,
@@ -266,12 +275,35 @@ class _Among(NamedTuple):
         silent: Sequence[str],
         *,
         follows: bool,
+    ) -> dict[str, PassedWhy]:
+        """Return why some of those named are not: last reasons, their memory, or recent usage."""
+        if not named:
+            return {}
+        again = partial(self._not_again, kind, of_kind, named, silent, follows=follows)
+        why: dict[str, PassedWhy] = {}
+        if len(self.evidence.by_reasons.row):
+            unstarted = self.evidence.unstarted._replace(held=self.evidence.by_reasons)
+            why |= dict.fromkeys(again(self.log, unstarted), PassedWhy.REASON)
+        if self.log.memory.any():
+            by_memory = again(self.log.with_memory, self.evidence.unstarted)
+            why |= dict.fromkeys(by_memory, PassedWhy.MEMORY)
+        by_usage = self._by_usage(kind, of_kind, named, silent)
+        return why | dict.fromkeys(by_usage, PassedWhy.USAGE_ORDER)
+
+    def _not_again(
+        self,
+        kind: Kind,
+        of_kind: PairsOfKind,
+        named: Sequence[str],
+        silent: Sequence[str],
+        log: Log,
+        unstarted: Unstarted,
+        *,
+        follows: bool,
     ) -> set[str]:
-        """Return those named who are not among rivals that request as much memory, too."""
-        if not named or not self.log.memory.any():
-            return set()
+        """Return those named who are not among the pairs of another log, or with other holds."""
         usage = self.log.usage(self.shares.get("user", {})) if follows else None
-        attempts = paired(self.log.with_memory, kind, usage, self.evidence.unstarted).attempts
+        attempts = paired(log, kind, usage, unstarted).attempts
         del usage
         attempts = self._with_days(without_more(attempts) if follows else attempts)
         left = self._without_triggered(self._without_releases(attempts), silent)
@@ -281,8 +313,6 @@ class _Among(NamedTuple):
         self, kind: Kind, of_kind: PairsOfKind, named: Sequence[str], silent: Sequence[str]
     ) -> set[str]:
         """Return those named whom an order by usage explains (``passed.usage``)."""
-        if not named:
-            return set()
 
         def under(order: OrderByUsage) -> pl.DataFrame:
             usage = order.usage(self.log, self.shares)
