@@ -1,7 +1,7 @@
 """Waits over time: the trend of the details, and the chart of page one above the load."""
 
 from collections.abc import Sequence
-from math import log
+from math import ceil, log
 from typing import Final
 
 from audit.report import wording
@@ -168,10 +168,11 @@ def changes(
         tip = f"{point.label}: {amounts.short_share(point.load)} busy"
         left, top = x(place) - wide * 0.36, _BOTTOM - high_px
         canvas.rect(left, top, wide * 0.72, high_px, MUTED, opacity=0.45, tip=tip)
-    every = -(-len(points) // _LABELS)
+    labels = [_brief(point.label, step) for point in points]
+    widest = max(width_of(label, _TEXT) for label in labels) + _ASIDE
+    every = max(-(-len(points) // _LABELS), ceil(widest / wide))
     for place in range(0, len(points), every):
-        label = _brief(points[place].label, step)
-        canvas.text((x(place), _BOTTOM + 14), label, MUTED, anchor="middle", size=_TEXT)
+        canvas.text((x(place), _BOTTOM + 14), labels[place], MUTED, anchor="middle", size=_TEXT)
     tenths = [(x(k), y(point.p90)) for k, point in enumerate(points)]
     typical = [(x(k), y(point.median)) for k, point in enumerate(points)]
     canvas.polyline(tenths, MUTED, 1.6)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from audit.report.charts import drawing
+from audit.report.charts.marks import svg
 from audit.report.figures import Figure
 from audit.report.sections.changes.charts import changes, trend
 from audit.report.sections.changes.record import RuleMark, StepPoint, Trend, TrendPoint
@@ -86,6 +87,14 @@ def test_steps_are_labelled(step: str, first: str) -> None:
     assert "one in ten over" in made.body
     assert "Typical wait: first 1 min, last 12 min." in made.alt
     assert drawing.still(made).startswith("<svg")
+
+
+@pytest.mark.parametrize("number", [8, 16, 24])
+def test_labels_of_steps_do_not_touch(number: int) -> None:
+    body = present(changes(points(number, "week"), "week")).body
+    places = [float(at) for at in re.findall(r'<text x="([\d.]+)"[^>]*>W\d\d<', body)]
+    assert len(places) >= 4
+    assert all(right - left > svg.width_of("W00", 13) for left, right in itertools.pairwise(places))
 
 
 def test_there_is_no_empty_chart() -> None:
