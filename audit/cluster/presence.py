@@ -10,6 +10,7 @@ import polars as pl
 from audit.array_types import Floats
 from audit.metrics.nodes import members
 from audit.model import Absence, CapacityStep, Node
+from audit.scenario.workload import sum_until
 
 UNSEEN: Final = "unseen"
 """Why a node is absent that was not there all the time."""
@@ -64,15 +65,14 @@ def unseen(spans: pl.DataFrame, nodes: Sequence[Node], counted: str) -> tuple[Ab
             found.append(Absence(row["node"], row["last"], None, UNSEEN))
     if not found:
         return ()
-    first, last = spans["start_time"].min(), spans["end"].max()
-    assert isinstance(first, int)
-    assert isinstance(last, int)
+    start, stop = (spans[name].to_numpy().astype(np.float64) for name in ("start_time", "end"))
+    first, last = start.min(), stop.max()
     begin = np.array([max(one.begin, first) for one in found], np.float64)
     end = np.array([last if one.end is None else one.end for one in found], np.float64)
     size = {node.name: dict(node.amounts).get(counted, 0) for node in nodes}
     gone = np.array([size[one.node] for one in found], np.float64)
     amounts = spans[counted].fill_null(0).to_numpy().astype(np.float64)
-    used = _between(spans["start_time"].to_numpy(), spans["end"].to_numpy(), amounts, begin, end)
+    used = _between(start, stop, amounts, begin, end)
     there = sum(size.values()) * (end - begin) - _between(begin, end, gone, begin, end)
     busy = used >= UNSEEN_BUSY * there
     return tuple(one for one, is_busy in zip(found, busy, strict=True) if is_busy)
@@ -80,16 +80,12 @@ def unseen(spans: pl.DataFrame, nodes: Sequence[Node], counted: str) -> tuple[Ab
 
 def _between(begin: Floats, end: Floats, amount: Floats, since: Floats, to: Floats) -> Floats:
     """Return the integral of what spans have together, amount × s, over each of other spans."""
+    zero = begin.min()
+    begin, end, since, to = (edges - zero for edges in (begin, end, since, to))
 
     def until(edges: Floats, at: Floats) -> Floats:
-        order = np.argsort(edges, kind="stable")
-        edges, amounts = edges[order] - zero, amount[order]
-        rows = np.searchsorted(edges, at - zero, "right")
-        sums, moments = (np.append(0, np.cumsum(of)) for of in (amounts, amounts * edges))
-        area: Floats = sums[rows] * (at - zero) - moments[rows]
-        return area
+        return sum_until(edges, amount, at) * at - sum_until(edges, amount * edges, at)
 
-    zero = begin.min()
     return until(begin, to) - until(end, to) - until(begin, since) + until(end, since)
 
 

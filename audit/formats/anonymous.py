@@ -24,7 +24,7 @@ from audit.formats import dialects, gridengine
 from audit.formats.htcondor.records import ATTRIBUTES
 from audit.formats.lsf.allocations import GPUS
 from audit.formats.pbs.records import KEYS
-from audit.formats.sacct import heads, job_table
+from audit.formats.sacct import completion, heads, job_table
 from audit.formats.sacct.columns import COLUMNS
 from audit.formats.slurm.fields import ALWAYS
 from audit.formats.table.proposals import propose
@@ -48,8 +48,6 @@ _SPELLINGS: Final = """
     range step tres requested average consumed minimum allocated submit_line submit_command
     used_gres wckey wckeys working_directory set infinite number planned restarts accounts stdin
     stdout stderr block std_out_expanded parent segment_size uid gid mod_time deleted
-    JobId UserId GroupId JobState TimeLimit NodeCnt ProcCnt Procs WorkDir ReservationName Tres Gres
-    WcKey SubmitTime EligibleTime ArrayJobId ArrayTaskId DerivedExitCode ExitCode
     admin_comment derived_ec job_db_inx job_name id_assoc id_block id_wckey jobname
     resources_used cput mpiprocs ompthreads ppn vnode host arch neednodes exclhost excl shared
     pack scatter free session alt_id requestor _pbs_project_default server owner JOB_FINISH
@@ -84,6 +82,7 @@ KEPT: Final = _words(
         *ATTRIBUTES,
         *GPUS,
         *gridengine.COLUMNS,
+        *completion.KEYS,
         *ALWAYS,
         *WAITING,
         *JobState,

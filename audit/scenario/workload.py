@@ -5,11 +5,12 @@ amounts in the resources' own units, all int64. NEVER is an instant that does no
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from audit.array_types import Bools, Floats, Ints
 from audit.metrics.attempts.contention import (
@@ -29,6 +30,7 @@ from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of, unowned
 from audit.words import OF_TYPE
 
+Number = TypeVar("Number", np.int64, np.float64)
 NEVER: Final = int(np.iinfo(np.int64).max)
 KEYS: Final = ("cluster", "job_id", "attempt")
 
@@ -342,7 +344,7 @@ def in_snapshots(work: Workload, weight: Ints) -> Ints:
     arriving = (work.queued & work.sized & work.present) | (work.blocked & started)
     large = started & ~(work.queued & work.sized) & ~work.blocked
     early, late = (np.where(which, weight, 0) for which in (arriving, large))
-    entered = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
+    entered: Ints = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
     return np.cumsum(early) - early + entered - gone(work, early + late)
 
 
@@ -352,10 +354,12 @@ def gone(work: Workload, amounts: Ints) -> Ints:
     return sum_until(leaves, amounts, work.arrival)
 
 
-def sum_until(times: Ints, amounts: Ints, until: Ints) -> Ints:
+def sum_until(
+    times: NDArray[Number], amounts: NDArray[Number], until: NDArray[Number]
+) -> NDArray[Number]:
     """Return the sum of the ``amounts`` whose time is at most each of ``until``."""
     order = np.argsort(times, kind="stable")
-    totals = np.concatenate(([0], np.cumsum(amounts[order])))
+    totals = np.append(np.zeros(1, amounts.dtype), np.cumsum(amounts[order]))
     return totals[np.searchsorted(times[order], until, side="right")]
 
 

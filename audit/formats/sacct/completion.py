@@ -54,6 +54,11 @@ _COLUMNS: Final = {
     "Submit": "SubmitTime",
     "Eligible": "EligibleTime",
 }
+KEYS: Final = (
+    *("JobId", *_COLUMNS.values(), "ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset"),
+    *("Procs", "Gres", "WorkDir", "WcKey", "DerivedExitCode", "ExitCode"),
+)
+"""Keys of a line; that of the job's name is a word of other logs, too."""
 _IDS: Final = {
     # only where slurmctld writes them: the name of a job may contain anything
     "id": r"^JobId=([0-9]+)",

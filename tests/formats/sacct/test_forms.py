@@ -6,21 +6,7 @@ from audit.formats.dialects import PLAIN, Parsed
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.formats.sacct.forms import plain
-
-NAMES = ["JobID", "User", "State", "Submit", "Start", "End", "AllocTRES", "JobName"]
-DAY = "2026-01-01T"
-
-
-def rows(count: int = 6) -> list[list[str]]:
-    times = [f"{DAY}01:00:00", f"{DAY}02:00:00"]
-    return [
-        [str(job), "ana", "COMPLETED", f"{DAY}00:00:0{job}", *times, "cpu=4,mem=8G,node=1", "a b"]
-        for job in range(count)
-    ]
-
-
-def log(names: list[str], lines: list[list[str]]) -> str:
-    return "".join("|".join(line) + "\n" for line in [names, *lines])
+from tests.formats.sacct.test_heads import NAMES, log, rows
 
 
 def read(text: str) -> tuple[Parsed, tuple[str, ...]]:
